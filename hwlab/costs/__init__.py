@@ -1,0 +1,1 @@
+"""What things cost: time, bytes and FLOP as closed formulas in plain Python."""

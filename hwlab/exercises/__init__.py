@@ -1,0 +1,1 @@
+"""How it is practised: the question, the answer by code, the known mistakes."""

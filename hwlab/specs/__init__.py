@@ -1,0 +1,1 @@
+"""What things are: chips, models and claims as facts with sources."""

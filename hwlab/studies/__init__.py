@@ -1,0 +1,1 @@
+"""What follows: claims recomputed, predictions beside measurements."""
