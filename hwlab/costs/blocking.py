@@ -95,7 +95,8 @@ def least_bytes(m: int, k: int, n: int, *, fast_bytes: float, itemsize: int) -> 
     holds S elements and the product is larger than it, the leading term is 2mkn/sqrt(S) elements. In any stretch of
     the work that reads 2S elements, at most 3S different ones of A, B and C are at hand, and those allow no more than
     sqrt(S^3) multiplications (Loomis and Whitney 1949), so there are at least mkn/sqrt(S^3) stretches, the last of
-    them perhaps not full: 2mkn/sqrt(S) - 2S. (A sum begun at zero counts as read; its write, sure to come, pays for it.)
+    them perhaps not full: 2mkn/sqrt(S) - 2S. (A sum begun at zero counts as read; its write, which is sure to come,
+    pays for it.)
 
     J.-W. Hong and H. T. Kung, "I/O complexity: the red-blue pebble game", STOC 1981, proved the order mkn/sqrt(S);
     T. M. Smith, B. Lowery, J. Langou and R. A. van de Geijn, "A tight I/O lower bound for matrix multiplication",
