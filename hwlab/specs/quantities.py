@@ -1,0 +1,110 @@
+"""Quantities as people write them: "134 MB", "40.1 µs" or "1.4e14 FLOP" as a number in SI units.
+
+`SYMBOLS` is the whole table of units; the book's pages read the same one, so that a page and a notebook understand the
+same answers.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_COUNTED = "token row column product request core chip layer expert time"
+
+
+def _symbols() -> dict[str, tuple[float, str]]:
+    table = {"%": (0.01, "1"), "x": (1.0, "1"), "×": (1.0, "1")}
+    for noun in _COUNTED.split():
+        table[noun] = table[noun + "s"] = (1.0, "1")
+    for prefix, factor in _PREFIXES.items():
+        for name in ("B", "byte", "bytes"):
+            table[f"{prefix}{name}"] = (factor, "byte")
+            table[f"{prefix}{name}/s"] = (factor, "byte/s")
+        for name in ("b", "bit", "bits"):
+            table[f"{prefix}{name}"] = (factor, "bit")
+        for name in ("FLOP", "FLOPs"):
+            table[f"{prefix}{name}"] = (factor, "FLOP")
+            table[f"{prefix}{name}/s"] = (factor, "FLOP/s")
+        table[f"{prefix}FLOPS"] = (factor, "FLOP/s")
+    for prefix, factor in _BINARY.items():
+        table[f"{prefix}B"] = (factor, "byte")
+    for name in ("FLOP/byte", "FLOP/B", "FLOPs/byte"):
+        table[name] = (1.0, "FLOP/byte")
+    for name, factor in {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}.items():
+        table[name] = (factor, "s")
+    return table
+
+
+SYMBOLS = MappingProxyType(_symbols())
+"""Unit symbol -> (factor, base unit). The base units are byte, bit, byte/s, FLOP, FLOP/s, FLOP/byte, s, and 1."""
+
+_NUMBER = re.compile(
+    r"([+-]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[+-]?\.\d+)"  # 1,234.5
+    r"(?:[eE]([+-]?\d+)|\s*[×x*·]\s*10\s*(?:\^|\*\*)\s*([+-]?\d+))?"  # e14, or × 10^14
+    r"\s*(.*)",
+    re.DOTALL,
+)
+_PLAIN = str.maketrans({"μ": "µ", "−": "-", "\u00a0": " ", "\u2009": " ", "\u202f": " "})
+
+
+def read_quantity(text: str) -> tuple[float, str | None]:
+    """Read `text` as a positive number and a unit.
+
+    Parameters
+    ----------
+    text : str
+        As a person writes it, with any symbol of `SYMBOLS`. Capitals matter only where they tell two units apart.
+
+    Returns
+    -------
+    value : float
+        In the base unit.
+    base : str or None
+        The base unit; None where `text` is a number alone.
+
+    Raises
+    ------
+    ValueError
+        If there is no number, a comma for the decimal point, or a unit that is unknown or could be two.
+
+    Examples
+    --------
+    >>> read_quantity("134 MB"), read_quantity("1.5 × 10^3 ms"), read_quantity("1,024")
+    ((134000000.0, 'byte'), (1.5, 's'), (1024.0, None))
+    >>> read_quantity("40,1 µs")
+    Traceback (most recent call last):
+    ...
+    ValueError: write decimals with a point: 40.1
+    >>> read_quantity("3 mb")
+    Traceback (most recent call last):
+    ...
+    ValueError: mb could mean MB or Mb: write the one you mean
+    """
+    text = text.translate(_PLAIN).strip()
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError("give a number, with a unit if you like")
+    digits, exponent, power, symbol = match.groups()
+    if comma := re.match(r",(\d+)", symbol):
+        raise ValueError(f"write decimals with a point: {digits}.{comma[1]}")
+    value = float(digits.replace(",", "") + "e" + (exponent or power or "0"))
+    if not 0 < value < float("inf"):
+        raise ValueError("give a number above zero")
+    symbol = symbol.strip()
+    if not symbol:
+        return value, None
+    factor, base = _unit(re.sub(r"\s*/\s*", "/", symbol))
+    return value * factor, base
+
+
+def _unit(symbol: str) -> tuple[float, str]:
+    if symbol in SYMBOLS:
+        return SYMBOLS[symbol]
+    alike = [known for known in SYMBOLS if known.lower() == symbol.lower()]
+    if len({SYMBOLS[known] for known in alike}) > 1:
+        raise ValueError(f"{symbol} could mean {' or '.join(alike)}: write the one you mean")
+    if not alike:
+        raise ValueError(f"{symbol} is not a unit known here")
+    return SYMBOLS[alike[0]]
