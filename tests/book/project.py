@@ -1,0 +1,34 @@
+"""The book as a project: its folder, its make targets, its pages."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+def make(target, pytestconfig):
+    """Run ``make target`` and show what it says as it goes; a build may take minutes."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
+    with capture.global_and_fixture_disabled():
+        print(f"\nmake {target}", flush=True)
+        return subprocess.run(["make", target], cwd=ROOT, env=environment).returncode
+
+
+def pages():
+    """Paths of the built pages below the site's root, in reading order."""
+
+    def entries(node):
+        if isinstance(node, list):
+            for item in node:
+                yield from entries(item)
+        elif isinstance(node, dict):
+            yield from (node[key] for key in ("root", "file") if key in node)
+            for value in node.values():
+                yield from entries(value)
+
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [f"{entry.removesuffix('.md').removesuffix('.ipynb')}.html" for entry in entries(contents)]

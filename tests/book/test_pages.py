@@ -1,0 +1,48 @@
+"""Every page, on a phone and on a laptop, with no network behind it."""
+
+import pytest
+
+from tests.book.project import pages
+
+EVERY_PAGE = ["index.html", *pages(), "genindex.html", "search.html"]
+
+SCROLL_THROUGH = """async () => {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
+        window.scrollTo(0, y);
+        await new Promise(resolve => setTimeout(resolve, 30));
+    }
+}"""
+
+# Elements that stick out at the right although nothing around them scrolls or clips.
+TOO_WIDE = """() => {
+    const held = e => { for (let p = e.parentElement; p && p !== document.body; p = p.parentElement)
+        if (getComputedStyle(p).overflowX !== "visible") return true; return false; };
+    return [...document.querySelectorAll("body *")]
+        .filter(e => e.getBoundingClientRect().right > innerWidth + 1 && e.getBoundingClientRect().width && !held(e))
+        .slice(0, 5).map(e => e.tagName.toLowerCase() + "." + e.className);
+}"""
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("path", EVERY_PAGE)
+def test_a_page_is_whole_without_any_other_host(open_page, path, width):
+    page = open_page(path, width=width)
+    page.evaluate(SCROLL_THROUGH)
+    page.wait_for_load_state("networkidle")
+    assert (page.foreign, page.problems) == ([], [])
+    if width == 375:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(TOO_WIDE)
+
+
+def test_what_goes_wrong_on_a_page_is_seen(open_page):
+    page = open_page("index.html")
+    page.evaluate("""async () => {
+        console.error("told");
+        setTimeout(() => { throw new Error("thrown") });
+        await fetch("/gone.html");
+        await fetch("http://elsewhere.example/").catch(() => {});
+    }""")
+    page.wait_for_timeout(200)
+    assert page.foreign == ["http://elsewhere.example/"]
+    told = " ".join(page.problems)
+    assert "told" in told and "thrown" in told and "404 /gone.html" in told

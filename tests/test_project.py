@@ -1,0 +1,96 @@
+"""What the files at the root promise: one environment, a light import, nothing of the machine it was made on."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PINS = [Requirement(pin) for pin in re.findall(r"^([a-z0-9].*?) \\$", (ROOT / "requirements.lock").read_text(), re.M)]
+HEAVY = {"numpy", "scipy", "pandas", "jax", "jaxlib", "altair", "anywidget", "ipywidgets", "traitlets", "matplotlib"}
+
+
+def pinned(python):
+    """Version by name of all that the lock installs on Linux under a Python version."""
+    environment = {"python_full_version": f"{python}.9", "python_version": python, "sys_platform": "linux"}
+    environment |= {"os_name": "posix", "implementation_name": "cpython", "platform_system": "Linux"}
+    chosen = [pin for pin in PINS if pin.marker is None or pin.marker.evaluate(environment)]
+    versions = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in chosen}
+    assert len(versions) == len(chosen), "a name is pinned twice for one Python"
+    return versions
+
+
+def asked():
+    """Everything that pyproject.toml asks of others, the extras included."""
+    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    found = [Requirement(text) for texts in lists for text in texts]
+    return [requirement for requirement in found if requirement.name != "hwlab"]
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_the_lock_pins_whatever_the_project_asks_for(python):
+    assert python in SpecifierSet(PROJECT["requires-python"])
+    versions = pinned(python)
+    for requirement in asked():
+        assert versions[canonicalize_name(requirement.name)] in requirement.specifier, requirement
+
+
+def test_every_pin_has_its_hashes():
+    blocks = re.split(r"^(?=[a-z0-9])", (ROOT / "requirements.lock").read_text(), flags=re.M)[1:]
+    assert len(blocks) == len(PINS)
+    assert [block for block in blocks if "--hash=sha256:" not in block] == []
+
+
+def test_this_environment_is_the_locked_one():
+    versions = pinned(f"{sys.version_info.major}.{sys.version_info.minor}")
+    assert {name: metadata.version(name) for name in versions} == versions
+
+
+def test_conda_takes_python_and_pip_and_leaves_the_rest_to_the_lock():
+    python, pip, rest = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    assert python.split("=")[0] == "python" and python.split("=")[1] in SpecifierSet(PROJECT["requires-python"])
+    assert pip == "pip"
+    assert rest == {"pip": ["-r requirements.lock"]}
+    assert "pip install --quiet --no-deps" in (ROOT / "postBuild").read_text()
+
+
+def test_the_core_needs_numpy_only():
+    assert [Requirement(text).name for text in PROJECT["dependencies"]] == ["numpy"]
+
+
+def loaded(code):
+    """Heavy packages in `sys.modules` after a fresh interpreter ran `code`."""
+    script = f"{code}\nimport sys; print(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return HEAVY & set(result.stdout.split())
+
+
+def test_importing_hwlab_loads_nothing_heavy():
+    assert loaded("import hwlab") == set()
+
+
+def test_what_the_browser_runs_loads_nothing_heavy():
+    """formula, units, specs and costs run in the browser's Python, which has no NumPy."""
+    files = [ROOT / "hwlab" / "formula.py", ROOT / "hwlab" / "units.py"]
+    files += [path for folder in ("specs", "costs") for path in sorted((ROOT / "hwlab" / folder).rglob("*.py"))]
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in files]
+    assert "hwlab.formula" in modules and "hwlab.costs" in modules
+    assert loaded(f"import {', '.join(modules)}") == set()
+    assert loaded("import numpy") == {"numpy"}
+
+
+def test_no_tracked_file_names_a_registry():
+    """Installers follow their own configuration, so that a mirror works; a lock file holds hashes only."""
+    hosts = ["py" + "pi.org", "registry.npm" + "js", "python" + "hosted.org", "deb." + "debian.org"]
+    pattern = [argument for host in hosts for argument in ("-e", host)]
+    found = subprocess.run(["git", "grep", "-nIF", *pattern], cwd=ROOT, capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (1, "")
