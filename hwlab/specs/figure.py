@@ -1,0 +1,164 @@
+"""A figure as its source gives it: value, unit, qualifier, source, grade, date, note and the rival figures.
+
+Chips, memory technologies and energies per operation are all made of these. The data are TOML files under
+`hwlab/specs/data`, one top-level table a thing; `Tables` parses a table when it is asked for and not before,
+so that one chip costs a millisecond and not the whole catalogue.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+
+GRADES = {
+    "seen": "read in the source itself",
+    "cross-referenced": "read in two or more places that agree, or in a faithful copy",
+    "derived": "computed from figures that were read; the note says how",
+    "recalled": "general knowledge, not found in print: never a headline",
+    "seed-only": "stated by the conversation, essay or article on trial in this book, and nowhere else",
+}
+
+
+class UnknownId(KeyError):
+    """No record of that id. The message names the nearest ones."""
+
+    def __init__(self, what: str, wanted: str, known: Iterable[str]):
+        known = list(known)
+        near = difflib.get_close_matches(str(wanted).lower().replace("_", "-"), known, n=4, cutoff=0.5)
+        hint = f"nearest: {', '.join(near)}" if near else f"there are {len(known)}, such as {', '.join(known[:4])}"
+        self.message = f"no {what} {wanted!r}; {hint}"
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a figure was read. It prints as its citation.
+
+    >>> print(source("jouppi-2017"))
+    Jouppi et al., In-Datacenter Performance Analysis of a Tensor Processing Unit, ISCA 2017, arxiv.org/abs/1704.04760
+    """
+
+    key: str
+    citation: str
+    date: str
+    url: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.citation}, {self.url.removeprefix('https://')}" if self.url else f"{self.citation}, {self.date}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One value and what is known about it.
+
+    Attributes
+    ----------
+    value : float or str
+        In plain SI: 1 TB/s is 1e12. Text for names, as a process node.
+    unit : str
+        "FLOP/s", "OP/s" (integers), "B/s", "B", "W", "Hz", "mm²", "USD/h", "" for a count or a name.
+    qualifier : str
+        What the value covers: "dense", "per direction", "usable", "fp32 accumulate" ...
+    source : Source
+    grade : {"seen", "cross-referenced", "derived", "recalled", "seed-only"}
+        How far to trust it; `GRADES` says what each means.
+    date : str
+        Of the figure where it has one (a price), else of its source.
+    note : str
+    rivals : tuple of Figure
+        Figures that disagree with this one, or hold under another condition.
+    """
+
+    value: float | str
+    unit: str
+    qualifier: str
+    source: Source
+    grade: str
+    date: str
+    note: str = ""
+    rivals: tuple[Figure, ...] = ()
+
+    def __post_init__(self):
+        if self.grade not in GRADES:
+            raise ValueError(f"grade {self.grade!r} is not one of {', '.join(GRADES)}")
+
+
+class Tables(Mapping):
+    """The top-level tables of some TOML files, each parsed on first use.
+
+    Sub-tables (`[h100-sxm.counts]`) and inline tables belong to the top-level table above them.
+    """
+
+    _HEAD = re.compile(r"^\[([A-Za-z0-9-]+)\]$", re.MULTILINE)
+
+    def __init__(self, what: str, paths: Iterable[Path]):
+        self._what, self._text, self._parsed = what, {}, {}
+        for path in paths:
+            text = path.read_text(encoding="utf-8")
+            heads = list(self._HEAD.finditer(text))
+            for head, following in zip(heads, [*heads[1:], None], strict=True):
+                name = head[1]
+                if name in self._text:
+                    raise ValueError(f"{path.name}: {what} {name!r} stands twice")
+                self._text[name] = text[head.start() : following.start() if following else len(text)]
+
+    def __getitem__(self, name: str) -> dict:
+        if name not in self._parsed:
+            if name not in self._text:
+                raise UnknownId(self._what, name, self._text)
+            self._parsed[name] = tomllib.loads(self._text[name])[name]
+        return self._parsed[name]
+
+    def __contains__(self, name) -> bool:
+        return name in self._text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._text)
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+
+@cache
+def _sources() -> Tables:
+    return Tables("source", [DATA / "sources.toml"])
+
+
+@cache
+def source(key: str) -> Source:
+    """The source of that key in `data/sources.toml`; `UnknownId` if there is none."""
+    return Source(key, **_sources()[key])
+
+
+def read_figure(entry: Mapping, unit: str, default: Mapping) -> Figure:
+    """Figure from its TOML entry. An entry without a source takes source and grade from `default`, its record.
+
+    An entry that names its own source must name its own grade too.
+    """
+    unknown = set(entry) - {"value", "qualifier", "source", "grade", "date", "note", "rivals"}
+    if unknown:
+        raise ValueError(f"unknown keys {sorted(unknown)} in {dict(entry)}")
+    if "source" in entry and "grade" not in entry:
+        raise ValueError(f"a figure with a source of its own needs a grade: {dict(entry)}")
+    origin = source(entry.get("source") or default["source"])
+    value = entry["value"]
+    return Figure(
+        value=value if isinstance(value, str) else float(value),
+        unit=unit,
+        qualifier=entry.get("qualifier", ""),
+        source=origin,
+        grade=entry.get("grade") or default["grade"],
+        date=entry.get("date", origin.date),
+        note=entry.get("note", ""),
+        rivals=tuple(read_figure(rival, unit, default) for rival in entry.get("rivals", ())),
+    )
