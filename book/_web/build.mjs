@@ -1,0 +1,58 @@
+// Writes dist/: everything that a page of the book loads beyond the theme's own files. Run by `npm run build`.
+import { build } from "esbuild";
+import { cp, mkdir, readFile, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const figures = join(here, "../../hwlab/figures");
+const dist = join(here, "dist");
+const modules = join(here, "node_modules");
+
+/** Files of `folder` whose name ends in `suffix`, as full paths; a missing folder has none. */
+const files = async (folder, suffix) =>
+  (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(suffix)).sort().map((name) => join(folder, name));
+
+await rm(dist, { recursive: true, force: true });
+await mkdir(dist, { recursive: true });
+
+// Latin subsets only: seven files
+const FONTS = {
+  "barlow-semi-condensed": ["500-normal", "600-normal"],
+  "source-serif-4": ["400-normal", "400-italic", "600-normal"],
+  "source-code-pro": ["400-normal", "600-normal"],
+};
+for (const [family, faces] of Object.entries(FONTS))
+  for (const face of faces) {
+    const name = `${family}-latin-${face}.woff2`;
+    await cp(join(modules, "@fontsource", family, "files", name), join(dist, "fonts", name));
+  }
+
+// MathJax as it comes: TeX in, HTML and CSS out, with its own fonts and the extensions it loads when a formula asks
+for (const part of ["tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"])
+  await cp(join(modules, "mathjax/es5", part), join(dist, "mathjax", part), { recursive: true });
+
+// Styles: one file, in this order, so that no page depends on the order of several links
+const LIVE = (await files(figures, ".css")).map((path) => `@import ${JSON.stringify(path)};`);
+const css = ["tokens", "symbols", "icons", "book"].map((name) => `@import ${JSON.stringify(join(here, "css", name + ".css"))};`);
+css.push(...LIVE, `@import ${JSON.stringify(join(here, "css/print.css"))};`);
+await build({
+  stdin: { contents: css.join("\n"), resolveDir: here, loader: "css" },
+  bundle: true, minify: true, external: ["fonts/*"], outfile: join(dist, "book.css"), logLevel: "warning",
+});
+
+// Modules: what stands in this folder, and every live element of hwlab that exports a view of itself
+const own = (await files(here, ".mjs")).filter((path) => !path.endsWith("build.mjs"));
+const live = [];
+for (const path of await files(figures, ".mjs"))
+  if ((await readFile(path, "utf8")).includes("export default")) live.push(path);
+const common = {
+  bundle: true, minify: true, format: "esm", target: "es2022", splitting: true, nodePaths: [modules],
+  outdir: dist, outExtension: { ".js": ".mjs" }, chunkNames: "parts/[name]-[hash]", logLevel: "warning",
+};
+await build({ ...common, entryPoints: own, external: ["./live/*", "./mathjax/*"] });
+if (live.length) await build({ ...common, outdir: join(dist, "live"), entryPoints: live });
+
+await cp(join(here, "icon.svg"), join(dist, "icon.svg"));
+await cp(join(here, "card.png"), join(dist, "card.png"));
+console.log(`${dist}: ${own.length} page modules, ${live.length} live modules`);
