@@ -51,9 +51,7 @@ def serve(site, port=0):
     """
     if not Path(site, "index.html").is_file():
         raise FileNotFoundError(f"{site} has no index.html; `make book` builds the site")
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", port), functools.partial(_Handler, directory=str(site))
-    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Handler, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
