@@ -498,9 +498,9 @@ def si(x, unit="", digits=3):
     if isinstance(x, Sym):
         if x.kind != "number":
             raise TypeError(f"si formats a number, got {x.kind}")
-        return text(
-            "{value}{unit}", value=Sym("si", Sym("format", x, f".{digits}~s", kind="text"), kind="text"), unit=unit
-        )
+        prefixed = Sym("spaced", Sym("format", x, f".{digits}~s", kind="text"), kind="text")
+        plain = Sym("text", Sym("format", x, "", kind="text"), " ", kind="text")  # infinity and NaN take no prefix
+        return text("{value}{unit}", value=where(Sym("isFinite", x, kind="bool"), prefixed, plain), unit=unit)
     x = _plain_number(x, "si")
     if not math.isfinite(x):
         return ("NaN" if math.isnan(x) else _sign(x, "Infinity")) + " " + unit
@@ -577,14 +577,19 @@ def _literal(x):
     x = float(x)
     if not math.isfinite(x):
         raise ValueError("inf and nan have no literal in a page; leave the row out or guard the formula with where")
-    return repr(int(x)) if x == int(x) and abs(x) < 1e15 else repr(x)
+    written = repr(int(x)) if x == int(x) and abs(x) < 1e15 else repr(x)
+    return f"({written})" if written[0] == "-" else written  # a--9 would decrement
 
 
 def _table(rows):
-    return "{" + ",".join(f"{_literal(k)}:{_literal(v)}" for k, v in rows.items()) + "}"
+    def key(k):
+        written = _literal(k)
+        return f'"{written[1:-1]}"' if written[0] == "(" else written
+
+    return "{" + ",".join(f"{key(k)}:{_literal(v)}" for k, v in rows.items()) + "}"
 
 
-_AFTER_NUMBER = json.dumps("([0-9yN])([yzafpnµmkMGTPEZY]?)$", ensure_ascii=False)  # "3.35T", "Infinity", "NaN"
+_PREFIX_AT_END = json.dumps("([yzafpnµmkMGTPEZY]?)$", ensure_ascii=False)
 
 
 def _write(op, args):
@@ -596,8 +601,8 @@ def _write(op, args):
         return f"{args[0]}[{args[1]}]"
     if op == "text":
         return "(" + "+".join(args) + ")"
-    if op == "si":
-        return f"replace({args[0]},regexp({_AFTER_NUMBER}),'$1 $2')"
+    if op == "spaced":  # "3.35T" becomes "3.35 T"
+        return f"replace({args[0]},regexp({_PREFIX_AT_END}),' $1')"
     return f"{op}({','.join(args)})"
 
 
