@@ -1,0 +1,151 @@
+"""One object, two lives: a piece of the built page that needs no kernel, and an ipywidgets widget where there is one.
+
+With ``HWLAB_STATIC=1`` (the book's build sets it) an object shows itself as a fragment of HTML that is complete without
+a script: a picture, its sentence, its numbers. A module of JavaScript, named in the fragment, brings it to life in the
+page. Elsewhere the same module runs as an anywidget on the same state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+import anywidget
+import traitlets
+import vl_convert
+from IPython import get_ipython
+
+from hwlab.figures import theme
+
+WIDTH = 420  # of a picture before the page gives it its own: still legible when a phone shrinks it
+
+_KERNEL_DRAW = """
+async function draw(place, spec) {
+  return (await vegaEmbed(place, spec, { mode: "vega", actions: false, renderer: "svg" })).view;
+}
+"""  # in a kernel the offline bundle of vl-convert brings vegaEmbed
+
+
+def is_static() -> bool:
+    """Whether the page being made will have no kernel."""
+    return bool(os.environ.get("HWLAB_STATIC"))
+
+
+def _has_front_end() -> bool:
+    return hasattr(get_ipython(), "kernel") and not is_static()
+
+
+def compiled(chart) -> dict:
+    """The Vega specification of an Altair chart or Vega-Lite dict, in the colours of the page."""
+    spec = dict(chart if isinstance(chart, dict) else chart.to_dict())
+    spec["config"] = theme.config() | {"aria": False}  # the element that holds the picture describes it
+    if "width" in spec or not {"hconcat", "vconcat", "concat", "facet", "repeat"} & spec.keys():
+        spec["width"] = WIDTH
+    vega = theme.for_page(vl_convert.vegalite_to_vega(spec))
+    return {key: value for key, value in vega.items() if key not in ("$schema", "description")}
+
+
+def picture(spec: dict) -> str:
+    """`spec` (Vega, with numbers for its signals) as SVG for a page: scales with its place, follows dark mode."""
+    svg = vl_convert.vega_to_svg(spec)
+    return re.sub(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', svg, count=1)
+
+
+def arithmetic_markup(lines: list[str]) -> str:
+    """A calculation that the reader may unfold; nothing if there is none."""
+    if not lines:
+        return ""
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f'<details class="hw-arithmetic"><summary>Show the arithmetic</summary><ol>{items}</ol></details>'
+
+
+def data_markup(header: list[str], rows: list[list[str]]) -> str:
+    """Text cells as a table that the reader may unfold."""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        '<details class="hw-data"><summary>Show the data</summary><div class="hw-table" tabindex="0" role="region" '
+        f'aria-label="Data of the figure"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        "</details>"
+    )
+
+
+def fragment(*, kind: str, module: str, name: str, markup: str, state: dict) -> str:
+    """The live element `name` of a page: `markup` now, and `state` for `module` to run on."""
+    payload = json.dumps(state, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    return (
+        f'<div class="hw-live" id="hw-{escape(name)}" data-kind="{kind}" data-module="{module}">'
+        f'{markup}<script type="application/json">{payload}</script></div>'
+    )
+
+
+@cache
+def source(module: str) -> str:
+    """`module` and what it imports from its neighbours as one ES module, Vega included, for a kernel's front end.
+
+    Neighbours are imported by lines ``import { a, b } from "./neighbour.mjs";`` and export functions and constants
+    by name.
+    """
+    parts = {"vega": _KERNEL_DRAW}
+
+    def read(name):
+        if name in parts:
+            return
+        text = files(__package__).joinpath(f"{name}.mjs").read_text("utf-8")
+        for neighbour in re.findall(r'^import \{[^}]*\} from "\./(\w+)\.mjs";$', text, re.M):
+            read(neighbour)
+        text = re.sub(r"^import .*$", "", text, flags=re.M)
+        parts[name] = text if name == module else re.sub(r"^export (?!default)", "", text, flags=re.M)
+
+    read(module)
+    return vl_convert.javascript_bundle("\n".join(parts.values()))
+
+
+@cache
+def style() -> str:
+    """The style sheet of live elements."""
+    return files(__package__).joinpath("live.css").read_text("utf-8")
+
+
+class Live(anywidget.AnyWidget):
+    """A widget in a kernel, a fragment in a page. Subclasses name their `module` and keep their state in traits."""
+
+    kind: str
+    module: str
+    name: str
+    _esm = traitlets.Unicode().tag(sync=True)
+    _css = traitlets.Unicode().tag(sync=True)
+    markup = traitlets.Unicode().tag(sync=True)  # what the fragment shows before any script runs
+    payload = traitlets.Dict().tag(sync=True)  # what never changes
+
+    @traitlets.default("_esm")
+    def _source(self):
+        return source(self.module) if _has_front_end() else ""
+
+    @traitlets.default("_css")
+    def _style(self):
+        return style()
+
+    def open(self):
+        if _has_front_end():  # a built page keeps no widget, so that none is stored with it
+            super().open()
+
+    def page_state(self) -> dict:
+        """The traits that the page starts from."""
+        raise TypeError(f"{type(self).__name__} does not say what its page starts from; define page_state()")
+
+    def _repr_mimebundle_(self, **kwargs):
+        if not is_static():
+            return super()._repr_mimebundle_(**kwargs)
+        html = fragment(
+            kind=self.kind,
+            module=self.module,
+            name=self.name,
+            markup=self.markup,
+            state=self.page_state() | {"payload": self.payload},
+        )
+        return {"text/html": html, "text/plain": repr(self)}
