@@ -32,7 +32,8 @@ def broken_links(site):
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            start = site if parts.path.startswith("/") else path.parent
+            target = (start / unquote(parts.path).lstrip("/")).resolve() if parts.path else path
             if target.is_dir():
                 target /= "index.html"
             anchor = unquote(parts.fragment)
