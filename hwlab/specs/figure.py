@@ -7,7 +7,6 @@ so that one chip costs a millisecond and not the whole catalogue.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,8 +29,10 @@ class UnknownId(KeyError):
     """No record of that id. The message names the nearest ones."""
 
     def __init__(self, what: str, wanted: str, known: Iterable[str]):
-        known = list(known)
-        near = difflib.get_close_matches(str(wanted).lower().replace("_", "-"), known, n=4, cutoff=0.5)
+        from difflib import get_close_matches  # slow to import, and only an error needs it
+
+        known, plain = list(known), str(wanted).lower().replace("_", "-").replace(" ", "-")
+        near = [key for key in known if plain and plain in key][:4] or get_close_matches(plain, known, n=4, cutoff=0.5)
         hint = f"nearest: {', '.join(near)}" if near else f"there are {len(known)}, such as {', '.join(known[:4])}"
         self.message = f"no {what} {wanted!r}; {hint}"
         super().__init__(self.message)
@@ -45,7 +46,7 @@ class Source:
     """Where a figure was read. It prints as its citation.
 
     >>> print(source("jouppi-2017"))
-    Jouppi et al., In-Datacenter Performance Analysis of a Tensor Processing Unit, ISCA 2017, arxiv.org/abs/1704.04760
+    Jouppi et al., In-Datacenter Performance Analysis of a Tensor Processing Unit, ISCA 2017, Table 2, arxiv.org/abs/1704.04760
     """
 
     key: str
