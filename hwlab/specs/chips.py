@@ -306,6 +306,7 @@ def chips_frame():
     import pandas as pd
 
     rows = [
-        {key: getattr(c, key) for key in ("id", *_TEXT)} | {path: f.value for path, f in c.figures.items()} for c in chips()
+        {key: getattr(c, key) for key in ("id", *_TEXT)} | {path: f.value for path, f in c.figures.items()}
+        for c in chips()
     ]
     return pd.DataFrame(rows).set_index("id")
