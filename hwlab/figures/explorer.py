@@ -251,7 +251,7 @@ class Rule:
     at : function
         Of the formula's arguments: where the line crosses its axis.
     label : function
-        Of the same arguments: the words beside it.
+        Of the same arguments: the words beside it; ``""`` hides the rule.
     axis : {"x", "y"}
         The axis that the line crosses.
     """
@@ -514,7 +514,11 @@ def _chart(x, y, along, curves, rules):
             end.mark_text(style="note", align="right", dy=-6, color=look["color"], text=label),
         ]
     for i, rule in enumerate(rules):
-        line = alt.Chart(here).transform_calculate(at=f"out_at{i}", label=f"out_label{i}").transform_filter(answers)
+        line = (
+            alt.Chart(here)
+            .transform_calculate(at=f"out_at{i}", label=f"out_label{i}")
+            .transform_filter(f"{answers} && datum.label !== ''")
+        )
         across = alt.X("at:Q") if rule.axis == "x" else alt.Y("at:Q")
         # the label stands on the side of the line that has room
         left = f"scale('x', out_at{i}) > width / 2"
@@ -533,8 +537,8 @@ def _chart(x, y, along, curves, rules):
     you = alt.Chart(here).transform_calculate(x=f"in_{x.name}", y="out_value").transform_filter(answers)
     right, low = f"scale('x', in_{x.name}) > 0.6 * width", "scale('y', out_value) > height - 40"
     layers += [
-        you.mark_rule(style="drop", clip=True).encode(alt.X("x:Q"), alt.Y("y:Q"), y2=alt.value("height")),
-        you.mark_point(style="you", clip=True).encode(alt.X("x:Q"), alt.Y("y:Q")),
+        you.mark_rule(style="drop").encode(alt.X("x:Q"), alt.Y("y:Q"), y2=alt.value("height")),
+        you.mark_point(style="you").encode(alt.X("x:Q"), alt.Y("y:Q")),
         you.mark_text(
             style="you-label",
             align=alt.expr(f"{right} ? 'right' : 'left'"),
@@ -580,6 +584,6 @@ def _markup(explorer, spec, y, curves, titles, alt):
     return (
         f'<div class="hw-slot" role="img" aria-label="{escape(alt)}">{picture(spec)}</div>'
         f'<div class="hw-controls"><dl class="hw-values">{values}</dl></div>'
-        f'<div class="hw-more">{arithmetic_markup(explorer.arithmetic())}{data_markup(titles, rows)}</div>'
         f'<p class="hw-say" aria-live="polite">{escape(explorer.says())}</p>'
+        f'<div class="hw-more">{arithmetic_markup(explorer.arithmetic())}{data_markup(titles, rows)}</div>'
     )
