@@ -1,0 +1,78 @@
+"""The models that ship with the package: `model` by id, `models` all of them.
+
+`hwlab/specs/data/models.toml` holds, for each, the shaping fields of its ``config.json`` with their source, and
+the published totals. A model is read when it is asked for.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+from hwlab.specs.models.families import read
+from hwlab.specs.models.spec import ModelSpec
+
+__all__ = ["model", "models"]
+
+
+class UnknownModelError(ValueError, KeyError):
+    """No model of that id in the catalogue."""
+
+    __str__ = ValueError.__str__
+
+
+@cache
+def _sections() -> dict[str, str]:
+    """The text of each entry by id, not yet parsed: one entry is read in a fraction of the time of all."""
+    text = (files("hwlab.specs") / "data" / "models.toml").read_text(encoding="utf-8")
+    sections = {}
+    for block in text.split("\n\n"):
+        if block.startswith('["'):
+            sections[block[2 : block.index('"', 2)]] = block
+    return sections
+
+
+@cache
+def model(id: str) -> ModelSpec:
+    """The catalogue's model of that id.
+
+    Parameters
+    ----------
+    id : str
+        The vendor's name in kebab case.
+
+    Raises
+    ------
+    ValueError
+        Unknown id (the error is a KeyError too); the message names the nearest ones.
+
+    Examples
+    --------
+    >>> m = model("llama-3.1-70b")
+    >>> m.num_params, m.num_layers, m.num_kv_heads
+    (70553706496, 80, 8)
+    >>> model("llama-70b")
+    Traceback (most recent call last):
+        ...
+    hwlab.specs.models.catalogue.UnknownModelError: no model 'llama-70b'; nearest are llama-2-70b, ...
+    """
+    sections = _sections()
+    if id not in sections:
+        near = get_close_matches(str(id), sections, n=4, cutoff=0.3)
+        raise UnknownModelError(f"no model {id!r}; nearest are {', '.join(near) or ', '.join(sections)}")
+    entry = tomllib.loads(sections[id])[id]
+    config = entry.pop("config") | dict.fromkeys(entry.pop("null", ()))
+    return read(config, id=id, name=entry.pop("name"), assume=entry.pop("assume", None), published=entry)
+
+
+def models() -> tuple[ModelSpec, ...]:
+    """Every model of the catalogue, in its order.
+
+    Examples
+    --------
+    >>> [m.id for m in models() if m.num_experts == 0 and m.num_params > 300e9]
+    ['llama-3.1-405b']
+    """
+    return tuple(model(id) for id in _sections())
