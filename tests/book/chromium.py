@@ -35,7 +35,7 @@ def fetch():
     """Install Chromium: the system's package as root on Debian and its kin, else Playwright's download."""
     if shutil.which("apt-get") and os.geteuid() == 0:
         quiet = ["apt-get", "-qq", "-o", "Dpkg::Use-Pty=0"]
-        install = [*quiet, "install", "-y", "--no-install-recommends", "chromium"]
+        install = [*quiet, "install", "-y", "--no-install-recommends", "chromium", "fonts-liberation"]
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in ([*quiet, "update"], install):
             subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.book.project import pages
 
-EVERY_PAGE = ["index.html", *pages(), "genindex.html", "search.html"]
+EVERY_PAGE = [*pages(), "genindex.html", "py-modindex.html", "search.html", "404.html"]
 
 SCROLL_THROUGH = """async () => {
     for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
@@ -34,8 +34,14 @@ def test_a_page_is_whole_without_any_other_host(open_page, path, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(TOO_WIDE)
 
 
+def test_the_front_door_opens_on_the_first_page(open_page):
+    page = open_page("")
+    page.wait_for_url(f"**/{pages()[0]}")
+    assert (page.foreign, page.problems) == ([], [])
+
+
 def test_what_goes_wrong_on_a_page_is_seen(open_page):
-    page = open_page("index.html")
+    page = open_page("search.html")
     page.evaluate("""async () => {
         console.error("told");
         setTimeout(() => { throw new Error("thrown") });
