@@ -80,7 +80,7 @@ class Chip:
     kind : {"cpu", "gpu", "tpu", "lpu", "wafer", "asic", "system"}
     year : int
     peak_flop_per_s : mapping of dtype to float
-        Dense peaks of matrix products. "fp32" is the vector rate unless the figure's qualifier says matrix. GeForce cards
+        Dense peaks of matrix products. "fp32" is the vector rate unless the qualifier says matrix. GeForce cards
         are given with fp32 accumulation; their doubled fp16-accumulate rate is a rival figure.
     memory_bytes_per_s, memory_bytes, memory_kind
         The memory that holds the weights: HBM on a GPU, SRAM on a Groq LPU or a wafer.
@@ -219,20 +219,16 @@ def chip(id: str) -> Chip:
     hwlab.specs.figure.UnknownId: no chip 'h100'; nearest: h100-sxm, h100-pcie...
     """
     record = _tables()[id]
+    unknown = set(record) - {key.rstrip(".") for key in UNITS} - {*_TEXT, "source", "grade"}
+    if unknown:
+        raise ValueError(f"{id}: {sorted(unknown)} are not fields of a chip; add them to UNITS with their unit")
     figures = {}
-    for key, entry in record.items():
-        if key in _TEXT or key in ("source", "grade"):
-            continue
-        if key in UNITS:
-            figures[key] = read_figure(entry, UNITS[key], record)
-        elif key + "." in UNITS:
-            for part, inner in entry.items():
-                unit = UNITS[key + "."]
-                if unit == "FLOP/s" and part.startswith("int"):
-                    unit = "OP/s"
-                figures[f"{key}.{part}"] = read_figure(inner, unit, record)
-        else:
-            raise ValueError(f"{id}: {key!r} is not a field of a chip; add it to UNITS with its unit")
+    for key, unit in UNITS.items():
+        if key in record:
+            figures[key] = read_figure(record[key], unit, record)
+        for part, entry in record.get(key[:-1], {}).items() if key.endswith(".") else ():
+            integer = unit == "FLOP/s" and part.startswith("int")
+            figures[f"{key}{part}"] = read_figure(entry, "OP/s" if integer else unit, record)
 
     def family(name, kind):
         start = name + "."

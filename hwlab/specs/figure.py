@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ..formula import number, si
+
 DATA = Path(__file__).parent / "data"
 
 GRADES = {
@@ -45,8 +47,8 @@ class UnknownId(KeyError):
 class Source:
     """Where a figure was read. It prints as its citation.
 
-    >>> print(source("jouppi-2017"))
-    Jouppi et al., In-Datacenter Performance Analysis of a Tensor Processing Unit, ISCA 2017, Table 2, arxiv.org/abs/1704.04760
+    >>> print(source("nvidia-h100-datasheet"))
+    H100 product page and datasheet, NVIDIA, www.nvidia.com/en-us/data-center/h100
     """
 
     key: str
@@ -92,6 +94,59 @@ class Figure:
     def __post_init__(self):
         if self.grade not in GRADES:
             raise ValueError(f"grade {self.grade!r} is not one of {', '.join(GRADES)}")
+
+    def __str__(self) -> str:
+        return self.written()
+
+    def written(self, unit: str | None = None, digits: int = 4) -> str:
+        """Value and unit as people write them, or in a `unit` of their choice: "TFLOP/s", "GB", "GiB".
+
+        Capacities that are whole MiB are written in binary units, all others in decimal ones.
+
+        Raises
+        ------
+        ValueError
+            If `unit` is not this figure's unit with a prefix.
+
+        Examples
+        --------
+        >>> from hwlab.specs.chips import chip
+        >>> print(chip("h100-sxm").figure("memory_bytes_per_s"), chip("h100-sxm").figure("memory_bytes"), sep=", ")
+        3.35 TB/s, 80 GiB
+        >>> chip("h100-sxm").figure("peak_flop_per_s.fp8").written("TFLOP/s")
+        '1,979 TFLOP/s'
+        """
+        if isinstance(self.value, str):
+            return self.value
+        if unit is not None:
+            return f"{number(self.value / _factor(unit, self.unit), digits)} {unit}"
+        if self.unit == "B":
+            for power, name in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+                if (
+                    self.value >= 2**power
+                    and self.value % 2 ** min(power, 20) == 0
+                    and (power > 10 or self.value < 2**20)
+                ):
+                    return f"{number(self.value / 2**power, digits)} {name}"
+        if self.unit in _PREFIXED:
+            return si(self.value, self.unit, digits)
+        if not self.unit and self.value >= 1e9:
+            size, name = (1e12, "trillion") if self.value >= 1e12 else (1e9, "billion")
+            return f"{number(self.value / size, digits)} {name}"
+        return f"{number(self.value, max(digits, 6))} {self.unit}".strip()
+
+
+_PREFIXED = ("FLOP/s", "OP/s", "B/s", "B", "bit/s", "Hz", "W", "J", "J/bit", "s")
+_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "m": 1e-3, "µ": 1e-6, "n": 1e-9}
+_PREFIX |= {"p": 1e-12, "f": 1e-15, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+
+
+def _factor(unit: str, base: str) -> float:
+    """How many `base` one `unit` is: 1e12 for "TB/s" and "B/s"."""
+    prefix = unit.removesuffix(base)
+    if not unit.endswith(base) or prefix not in _PREFIX:
+        raise ValueError(f"{unit!r} is not {base!r} with a prefix, as {si(1e12, base).split()[1]!r} is")
+    return _PREFIX[prefix]
 
 
 class Tables(Mapping):

@@ -43,8 +43,8 @@ class Technology:
     Attributes
     ----------
     id, name : str
-    place : {"on chip", "on package", "off package", "storage", "link", "add", "mul", "sram", "dram", "control", "instruction"}
-        Where a memory sits; for an operation, its sort.
+    place : str
+        Where a memory sits ("on chip", "off package" ...); for an operation, its sort ("add", "mul", "dram" ...).
     bits : int or None
         Width of an operation; None for a memory.
     figures : mapping of quantity to tuple of Figure
