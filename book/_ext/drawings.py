@@ -1,6 +1,6 @@
-"""Drawings by code: icon, social card, wafer, die of a chapter, floor plan of a chip, symbols of the blocks, icons of the theme.
+"""Drawings by code: icon, social card, wafer, die of a chapter, floor plan of a chip, symbols of blocks and theme.
 
-    python book/_ext/drawings.py     writes book/_web/icon.svg, book/_web/css/symbols.css and book/_web/card.svg
+    python book/_ext/drawings.py     writes book/_web/icon.svg, card.png (with Chromium) and css/symbols.css
 
 What stands inside a page takes its colours from tokens.css, so that one drawing serves light and dark. The icon
 and the card travel alone and carry their own.
@@ -8,7 +8,9 @@ and the card travel alone and carry their own.
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -20,7 +22,7 @@ INK, COPPER_LIT, SILICON = "#15181d", "#ec9a62", "#8b94a1"
 
 
 def tag(name: str, body: str = "", **attributes: object) -> str:
-    """One element. Underscores become hyphens, a trailing one is dropped (``class_``), None leaves the attribute out."""
+    """One element. Underscores become hyphens, a trailing one is dropped (``class_``), None leaves one out."""
     text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{value}"' for key, value in attributes.items() if value is not None
     )
@@ -71,7 +73,6 @@ class Die(NamedTuple):
     label: str
     title: str
     href: str | None = None
-    page: str | None = None
 
 
 def sites() -> list[tuple[float, float]]:
@@ -137,8 +138,7 @@ def wafer(dies: Iterable[Die], label: str) -> str:
         )
         name = escape(f"{die.label} {die.title}")
         if die.href:
-            page = escape(die.page) if die.page else None
-            link = {"href": escape(die.href), "data_page": page, "aria_label": name}
+            link = {"href": escape(die.href), "data_label": escape(die.label), "aria_label": name}
             body += tag("a", tag("title", name) + picture, class_="die", **link)
         else:  # shown, but neither a link nor a stop for the keyboard; the list below the wafer says "planned"
             body += tag("g", picture, class_="die planned", aria_hidden="true")
@@ -149,7 +149,9 @@ def chapter_die(index: int, label: str) -> str:
     """The die of one chapter as it stands on the wafer, for the head of its page."""
     body = rect(0.8, 0.8, SIDE - 1.6, SIDE - 1.6, class_="site") + tag("g", blocks(index, 0, 0), class_="blocks")
     body += tag("text", escape(label), x=f"{SIDE / 2:.2f}", y=f"{SIDE / 2 + 4:.2f}", text_anchor="middle")
-    return svg((round(SIDE, 2), round(SIDE, 2)), body, class_="chapter-die", aria_hidden="true")
+    return svg(
+        (round(SIDE, 2), round(SIDE, 2)), body, class_="chapter-die", data_label=escape(label), aria_hidden="true"
+    )
 
 
 # --- Floor plan of a chip: how much of it is busy ---------------------------------------------------------------
@@ -255,8 +257,8 @@ ICONS = {  # the theme's own icons, by its names for them
     "bars": '<path d="M3.5 6h17M3.5 12h17M3.5 18h17"/>',
     "list": '<path d="M8.5 6h12M8.5 12h12M8.5 18h12M3.5 6h.6M3.5 12h.6M3.5 18h.6"/>',
     "magnifying-glass": '<circle cx="10.5" cy="10.5" r="6.5"/><path d="m15.5 15.5 5.5 5.5"/>',
-    "sun": '<circle cx="12" cy="12" r="4"/><path d="M12 2.5v3M12 18.5v3M2.5 12h3M18.5 12h3M5.3 5.3l2.1 2.1M16.6 16.6l2.1 '
-    '2.1M5.3 18.7l2.1-2.1M16.6 7.4l2.1-2.1"/>',
+    "sun": '<circle cx="12" cy="12" r="4"/><path d="M12 2.5v3M12 18.5v3M2.5 12h3M18.5 12h3M5.3 5.3l2.1 2.1'
+    'M16.6 16.6l2.1 2.1M5.3 18.7l2.1-2.1M16.6 7.4l2.1-2.1"/>',
     "moon": '<path d="M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z"/>',
     "circle-half-stroke": '<circle cx="12" cy="12" r="8.5"/><path d="M12 3.5a8.5 8.5 0 0 1 0 17z" fill="#000"/>',
     "download": '<path d="M12 3v12M7 10.5l5 5 5-5M4 20.5h16"/>',
@@ -324,6 +326,23 @@ def card(faces: Mapping[int, Path]) -> str:
     return svg((1200, 630), body, role="img", aria_label="Silicon to Token: the hardware behind AI inference")
 
 
+def photograph(picture: str, width: int, height: int) -> bytes:
+    """An SVG as PNG. Needs Playwright and a Chromium, the one that CHROMIUM names or the first on the path."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.set_content(
+            f"<style>body{{margin:0}}svg{{display:block;width:{width}px;height:{height}px}}</style>{picture}"
+        )
+        page.evaluate("document.fonts.ready")
+        png = page.screenshot()
+        browser.close()
+    return png
+
+
 def main() -> None:
     """Write the files that the web package holds."""
     web = Path(__file__).resolve().parents[1] / "_web"
@@ -331,7 +350,7 @@ def main() -> None:
     faces = {weight: fonts / f"barlow-semi-condensed-latin-{weight}-normal.woff2" for weight in (500, 600)}
     (web / "icon.svg").write_text(icon() + "\n")
     (web / "css/symbols.css").write_text(symbols())
-    (web / "dist/card.svg").write_text(card(faces) + "\n")  # photographed in a browser as card.png
+    (web / "card.png").write_bytes(photograph(card(faces), 1200, 630))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Sphinx extension: a page asks nothing of any other host, and nothing of its own that it does not need.
 
-What `npm run build` left in book/_web/dist goes into the site as _static/web. The theme's icon library (0.5 MB) makes room
-for a few masks; MathJax and the live figures come when they are near the viewport. Links to a source repository
+What `npm run build` left in book/_web/dist goes into the site as _static/web. The theme's icon library (0.5 MB) makes
+room for a few masks; MathJax and the live figures come when they are near the viewport. Links to a source repository
 exist when HWLAB_REPOSITORY names one, as in https://github.com/owner/name.
 """
 
@@ -102,7 +102,11 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
 PLAIN = """<!doctype html>
 <html lang="{language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>{head}
-<style>:root{{color-scheme:light dark}}body{{font:1.125rem/1.6 Charter,Georgia,serif;max-width:37rem;margin:20vh auto;padding:0 1rem}}</style>
+<link rel="icon" href="{icon}">
+<style>
+:root{{color-scheme:light dark}}
+body{{font:1.125rem/1.6 Charter,Georgia,serif;max-width:37rem;margin:20vh auto;padding:0 1rem}}
+</style>
 </head><body><main><h1>{title}</h1><p>{text}</p></main></body></html>
 """
 
@@ -117,6 +121,7 @@ def _finish(app: Sphinx, error: Exception | None) -> None:
         PLAIN.format(
             language=language,
             title=title,
+            icon="_static/web/icon.svg",
             head=f'<meta http-equiv="refresh" content="0; url={start}">',
             text=f'<a href="{start}">{title}</a>',
         )
@@ -127,12 +132,13 @@ def _finish(app: Sphinx, error: Exception | None) -> None:
             language=language,
             title="No such page",
             head="",
+            icon=f"{root}_static/web/icon.svg",
             text=f'There is nothing at this address. <a href="{root}{start}">{title}</a> begins here.',
         )
     )
     static = out / "_static"
     for unused in (*static.rglob("*.map"), *static.glob("scripts/fontawesome.js*")):
-        unused.unlink()
+        unused.unlink(missing_ok=True)
     shutil.rmtree(static / "vendor/fontawesome", ignore_errors=True)
     theme = static / "styles/pydata-sphinx-theme.css"
     theme.write_text(without_icon_font(theme.read_text()))

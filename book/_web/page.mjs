@@ -1,4 +1,75 @@
-// What every page does by itself: tells live elements of a switch between light and dark.
+// What every page does by itself: tells live elements of a switch between light and dark, turns what has been read to
+// copper, and shows the definition of a term where it is used.
 const root = document.documentElement;
+
+// --- Light and dark ---
 new MutationObserver(() => document.dispatchEvent(new CustomEvent("hw:theme", { detail: { theme: root.dataset.theme } })))
   .observe(root, { attributes: true, attributeFilter: ["data-theme"] });
+
+// --- What has been read: practice.mjs keeps it as {read: {label: date}} and says when it changes ---
+function showRead(read = {}) {
+  for (const die of document.querySelectorAll(".wafer a, .chapter-die")) {
+    if (!(die.dataset.label in read)) continue;
+    die.classList.add("read");
+    const name = die.getAttribute("aria-label");
+    if (name && !name.endsWith(", read")) die.setAttribute("aria-label", `${name}, read`);
+  }
+  for (const item of document.querySelectorAll(".chapters .pages li"))
+    item.classList.toggle("read", item.querySelector(".n").textContent in read);
+}
+try { showRead(JSON.parse(localStorage.getItem("hw:progress"))?.read); } catch { /* nothing kept, or a browser that keeps nothing */ }
+document.addEventListener("hw:progress", (event) => showRead(event.detail.read));
+
+// --- Terms: the glossary's own words, on hover and on focus; Escape closes ---
+const glossaries = new Map();
+const glossary = (address) => {
+  if (!glossaries.has(address))
+    glossaries.set(address, fetch(address).then((answer) => answer.text()).then((text) => new DOMParser().parseFromString(text, "text/html")));
+  return glossaries.get(address);
+};
+
+const tip = Object.assign(document.createElement("div"), { className: "term-tip", id: "term-tip", hidden: true });
+tip.setAttribute("role", "tooltip");
+let owner = null, closing;
+
+function hide() {
+  owner?.removeAttribute("aria-describedby");
+  owner = null;
+  tip.hidden = true;
+}
+
+async function show(link) {
+  clearTimeout(closing);
+  if (owner === link) return;
+  hide();
+  owner = link;
+  const url = new URL(link.href);
+  const id = decodeURIComponent(url.hash.slice(1));
+  url.hash = "";
+  const page = await glossary(url.href).catch(() => null);
+  let definition = page?.getElementById(id)?.nextElementSibling;
+  while (definition?.tagName === "DT") definition = definition.nextElementSibling; // a term may have several names
+  if (owner !== link || definition?.tagName !== "DD") return;
+  tip.replaceChildren(...[...definition.cloneNode(true).childNodes]);
+  for (const inner of tip.querySelectorAll("[id]")) inner.removeAttribute("id");
+  for (const inner of tip.querySelectorAll("a")) inner.replaceWith(...inner.childNodes);
+  document.body.append(tip);
+  tip.hidden = false;
+  link.setAttribute("aria-describedby", tip.id);
+  await window.MathJax?.typesetPromise?.([tip]).catch(() => {});
+  const at = link.getClientRects()[0], width = tip.offsetWidth;
+  const below = at.bottom + tip.offsetHeight + 12 < innerHeight || at.top < tip.offsetHeight + 12;
+  tip.style.left = `${scrollX + Math.max(8, Math.min(at.left, root.clientWidth - width - 8))}px`;
+  tip.style.top = `${scrollY + (below ? at.bottom + 6 : at.top - tip.offsetHeight - 6)}px`;
+}
+
+const leave = () => { clearTimeout(closing); closing = setTimeout(hide, 200); }; // long enough to reach the tip
+for (const link of document.querySelectorAll("a.term")) {
+  link.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && show(link));
+  link.addEventListener("pointerleave", leave);
+  link.addEventListener("focus", () => link.matches(":focus-visible") && show(link));
+  link.addEventListener("blur", leave);
+}
+tip.addEventListener("pointerenter", () => clearTimeout(closing));
+tip.addEventListener("pointerleave", leave);
+addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
