@@ -160,7 +160,7 @@ def _kind_of(x):
         return "text"
     if isinstance(x, bool) or type(x).__name__ in ("bool", "bool_"):
         return "bool"
-    if isinstance(x, int | float) or (_world(x) == "numpy" and getattr(x, "shape", None) == ()):
+    if isinstance(x, int | float) or (life_of(x) == "numpy" and getattr(x, "shape", None) == ()):
         return "number"
     raise TypeError(
         f"{x!r} ({type(x).__name__}) cannot be part of a formula for the page; use numbers, strings or booleans"
@@ -195,9 +195,9 @@ def _logic(op, a, b):
     return Sym(op, a, b, kind="bool")
 
 
-def _world(*xs):
+def life_of(*xs):
     """Which of the four lives these arguments lead: "py", "numpy", "jax" or "sym"."""
-    world = "py"
+    life = "py"
     for x in xs:
         if type(x) is float or type(x) is int:
             continue
@@ -205,14 +205,14 @@ def _world(*xs):
             return "sym"
         module = type(x).__module__.partition(".")[0]
         if module in ("jax", "jaxlib"):
-            world = "jax"
-        elif world == "py" and (module == "numpy" or hasattr(x, "__array_namespace__")):
-            world = "numpy"
-    return world
+            life = "jax"
+        elif life == "py" and (module == "numpy" or hasattr(x, "__array_namespace__")):
+            life = "numpy"
+    return life
 
 
-def _numpy_of(world):
-    if world == "jax":
+def _numpy_of(life):
+    if life == "jax":
         import jax.numpy as xp
     else:
         import numpy as xp
@@ -227,18 +227,18 @@ def maximum(a, b):
     >>> maximum(2, 3.5)
     3.5
     """
-    world = _world(a, b)
-    if world == "py":
+    life = life_of(a, b)
+    if life == "py":
         return a if a >= b or a != a else b  # NaN wins, as in NumPy and the page
-    return _arithmetic("max", a, b) if world == "sym" else _numpy_of(world).maximum(a, b)
+    return _arithmetic("max", a, b) if life == "sym" else _numpy_of(life).maximum(a, b)
 
 
 def minimum(a, b):
     """The lesser of two numbers, element by element for arrays."""
-    world = _world(a, b)
-    if world == "py":
+    life = life_of(a, b)
+    if life == "py":
         return a if a <= b or a != a else b
-    return _arithmetic("min", a, b) if world == "sym" else _numpy_of(world).minimum(a, b)
+    return _arithmetic("min", a, b) if life == "sym" else _numpy_of(life).minimum(a, b)
 
 
 def where(condition, a, b):
@@ -251,25 +251,25 @@ def where(condition, a, b):
     >>> where(3 > 2, "memory", "compute")
     'memory'
     """
-    world = _world(condition, a, b)
-    if world == "py":
+    life = life_of(condition, a, b)
+    if life == "py":
         return a if condition else b
-    if world == "sym":
+    if life == "sym":
         kinds = {_kind_of(a), _kind_of(b)}
         if "text" in kinds and len(kinds) > 1:
             raise TypeError(f"where needs two numbers or two texts, got {_kind_of(a)} and {_kind_of(b)}")
         if _kind_of(condition) == "text":
             raise TypeError("where needs a condition, got text")
         return Sym("if", condition, a, b, kind=kinds.pop() if len(kinds) == 1 else "number")
-    return _numpy_of(world).where(condition, a, b)
+    return _numpy_of(life).where(condition, a, b)
 
 
 def _function(name, python):
     def function(x):
-        world = _world(x)
-        if world == "py":
+        life = life_of(x)
+        if life == "py":
             return python(x)
-        return _arithmetic(name, x) if world == "sym" else getattr(_numpy_of(world), name)(x)
+        return _arithmetic(name, x) if life == "sym" else getattr(_numpy_of(life), name)(x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{name} of a number, an array (element by element) or a Sym."
@@ -291,11 +291,11 @@ def log2(x):
     >>> ceil(log2(8))
     3
     """
-    world = _world(x)
-    if world == "py":
+    life = life_of(x)
+    if life == "py":
         return math.log2(x)
-    if world != "sym":
-        return _numpy_of(world).log2(x)
+    if life != "sym":
+        return _numpy_of(life).log2(x)
     # Vega has the natural logarithm only, and log(2**29) / LN2 is 29.000000000000004
     ratio = log(x) / Sym("var", "LN2")
     whole = floor(ratio + 0.5)

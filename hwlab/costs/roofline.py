@@ -1,0 +1,481 @@
+"""The least time in which a chip can do a piece of work: arithmetic at its peak, bytes at its bandwidth.
+
+Work is counted first (`Work`: FLOP, bytes of memory, all-reduces), then priced at what a chip does per
+second (`Rates`). Transfer hides behind arithmetic, so the longer of the two sets the pace; what waits for
+other chips and what a launch costs come on top (`StepTime`). With `IDEAL`, the default here, times are
+lower bounds; `hwlab.costs.efficiency` says how far real machines stay above them.
+
+Every function takes numbers, NumPy or JAX arrays, or traced `Sym`s, and `chip` may be what
+``lookup(chips, key)`` returns. Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance
+Model for Multicore Architectures", CACM 52(4), 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hwlab.costs.efficiency import IDEAL, Efficiency
+from hwlab.costs.network import all_reduce_time
+from hwlab.formula import maximum, minimum, where
+from hwlab.units import bytes_per_element, compute_dtype
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Where the time of one step goes, in seconds.
+
+    Arithmetic and memory traffic overlap; exchange between chips and fixed costs do not.
+    """
+
+    compute_s: float
+    memory_s: float
+    network_s: float = 0.0
+    overhead_s: float = 0.0
+
+    @property
+    def seconds(self):
+        """The longer of arithmetic and memory traffic, plus exchange and fixed costs."""
+        return maximum(self.compute_s, self.memory_s) + self.network_s + self.overhead_s
+
+    @property
+    def bound(self):
+        """What takes longest: "compute", "memory", "network" or "overhead"; the former where two are equal."""
+        roof, rest = maximum(self.compute_s, self.memory_s), maximum(self.network_s, self.overhead_s)
+        return where(
+            roof >= rest,
+            where(self.compute_s >= self.memory_s, "compute", "memory"),
+            where(self.network_s >= self.overhead_s, "network", "overhead"),
+        )
+
+    @property
+    def ratio(self):
+        """How many times longer what binds takes than the next longest of the four."""
+        c, m, n, o = self.compute_s, self.memory_s, self.network_s, self.overhead_s
+        roof, rest = maximum(c, m), maximum(n, o)
+        second = maximum(minimum(roof, rest), maximum(minimum(c, m), minimum(n, o)))
+        return maximum(roof, rest) / second
+
+
+class Work(NamedTuple):
+    """What a step asks of one chip, before any chip is named."""
+
+    flop: float
+    memory_bytes: float
+    all_reduce_bytes: float = 0.0  # size of the array in each all-reduce
+    all_reduces: int = 0
+    chips: int = 1  # that share in them
+    layers: int = 0  # whose launches cost something
+
+
+class Rates(NamedTuple):
+    """What one chip sustains at one dtype: plain numbers, so that JAX can differentiate by each of them."""
+
+    flop_per_s: float
+    memory_bytes_per_s: float
+    link_bytes_per_s: float | None = None
+    collective_start_s: float = 0.0
+    collective_hop_s: float = 0.0
+    layer_s: float = 0.0
+
+
+def rates(chip, dtype: str, efficiency: Efficiency = IDEAL) -> Rates:
+    """The rates of `chip` for weights of `dtype`, its dense peak and bandwidth scaled by `efficiency`.
+
+    Raises
+    ------
+    ValueError
+        If the chip has no published peak for the dtype's arithmetic, or no published bandwidth.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> rates(chip("h100-sxm"), "bf16").flop_per_s
+    989400000000000.0
+    """
+    arithmetic = compute_dtype(dtype)
+    if chip.memory_bytes_per_s is None:
+        raise ValueError(f"{chip.name} has no published memory bandwidth")
+    link = chip.link_bytes_per_s
+    return Rates(
+        chip.peak(arithmetic) * efficiency.compute_at(arithmetic),
+        chip.memory_bytes_per_s * efficiency.memory,
+        None if link is None else link * efficiency.link,
+        efficiency.collective_start_s,
+        efficiency.collective_hop_s,
+        efficiency.layer_s,
+    )
+
+
+def price(work: Work, rates: Rates) -> StepTime:
+    """Seconds that `work` takes at these rates.
+
+    Examples
+    --------
+    How much faster does decode get, in seconds, for each further byte/s of bandwidth? jax.grad answers:
+
+    >>> import jax
+    >>> work = Work(flop=2e9, memory_bytes=1e9)
+    >>> slope = jax.grad(lambda r: price(work, r).seconds)(Rates(1e15, 2e12))
+    >>> abs(float(slope.flop_per_s)), float(slope.memory_bytes_per_s)  # 0 and -1e9 / 2e12^2
+    (0.0, -2.5...e-16)
+    """
+    network_s = 0.0
+    if work.all_reduces:
+        network_s = work.all_reduces * all_reduce_time(
+            work.all_reduce_bytes,
+            work.chips,
+            link_bytes_per_s=rates.link_bytes_per_s,
+            start_s=rates.collective_start_s,
+            hop_s=rates.collective_hop_s,
+        )
+    return StepTime(
+        work.flop / rates.flop_per_s,
+        work.memory_bytes / rates.memory_bytes_per_s,
+        network_s,
+        work.layers * rates.layer_s,
+    )
+
+
+# --- one product ----------------------------------------------------------------------------------------------------
+
+
+def matmul_flop(m, k, n):
+    """FLOP of ``x[m, k] @ w[k, n]``: m n inner products of k multiplications and k additions.
+
+    >>> matmul_flop(1, 8192, 8192)
+    134217728
+    """
+    return 2 * m * k * n
+
+
+def matmul_bytes(m, k, n, *, dtype: str):
+    """Least bytes moved by ``x[m, k] @ w[k, n] -> y[m, n]``, all three of `dtype`: each array crosses once.
+
+    >>> matmul_bytes(1, 8192, 8192, dtype="bf16") / 1e6  # MB
+    134.250496
+    """
+    return (m * k + k * n + m * n) * bytes_per_element(dtype)
+
+
+def arithmetic_intensity(m, k, n, *, dtype: str):
+    """FLOP for each byte that ``x[m, k] @ w[k, n]`` moves at least.
+
+    Examples
+    --------
+    A product of square matrices does n/3 FLOP a byte in bf16, a product with one row about 1:
+
+    >>> arithmetic_intensity(3000, 3000, 3000, dtype="bf16")
+    1000.0
+    >>> round(arithmetic_intensity(1, 8192, 8192, dtype="bf16"), 3)
+    1.0
+    """
+    return matmul_flop(m, k, n) / matmul_bytes(m, k, n, dtype=dtype)
+
+
+def ridge(chip, dtype: str):
+    """FLOP a byte at which `chip` needs as long to compute as to read: below it memory binds, above it arithmetic.
+
+    Raises
+    ------
+    ValueError
+        If the chip has no published peak for the dtype's arithmetic, or no published bandwidth.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> round(ridge(chip("h100-sxm"), "bf16"), 1)
+    295.3
+    """
+    r = rates(chip, dtype)
+    return r.flop_per_s / r.memory_bytes_per_s
+
+
+def ridge_tokens(k, n, *, dtype: str, chip):
+    """Tokens (rows of x) at which ``x[tokens, k] @ w[k, n]`` passes from memory-bound to compute-bound.
+
+    Raises
+    ------
+    ValueError
+        If the product stays memory-bound however many tokens there are: `k` and `n` are too small for the
+        chip's ridge.
+
+    Notes
+    -----
+    2 t k n / P = (t k + k n + t n) b / W, solved for t. In bf16 it is a little above the ridge itself.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> round(ridge_tokens(8192, 8192, dtype="bf16", chip=chip("h100-sxm")))
+    318
+    """
+    most = 2 * k * n / ((k + n) * bytes_per_element(dtype))  # intensity without end of tokens
+    least = ridge(chip, dtype)
+    if not isinstance(most / least, float) or most > least:
+        return k * n / (2 * k * n / (least * bytes_per_element(dtype)) - (k + n))
+    raise ValueError(
+        f"a {k} x {n} product in {dtype} never does more than {most:.0f} FLOP a byte; {chip.name} needs {least:.0f}"
+    )
+
+
+def matmul_time(m, k, n, *, dtype: str, chip, efficiency: Efficiency = IDEAL) -> StepTime:
+    """Least time in which `chip` computes ``x[m, k] @ w[k, n] -> y[m, n]``.
+
+    Each array crosses the memory bus once and transfer hides behind arithmetic. Kernels take longer.
+
+    Parameters
+    ----------
+    m, k, n : number, array or Sym
+        Rows of `x` (tokens in the step), shared dimension, columns of `w`.
+    dtype : str
+        Type of all three arrays, one of `hwlab.units.BITS`.
+    chip : Chip
+    efficiency : Efficiency
+        What share of its rates the chip sustains; all of them by default.
+
+    Raises
+    ------
+    ValueError
+        If `chip` has no published peak for `dtype`, or no published bandwidth.
+
+    Notes
+    -----
+    FLOP = 2mkn; bytes = (mk + kn + mn) * itemsize.
+
+    Examples
+    --------
+    One token against an 8192 x 8192 weight reads 134 MB to do 134 MFLOP:
+
+    >>> from hwlab.specs.chips import chip
+    >>> t = matmul_time(1, 8192, 8192, dtype="bf16", chip=chip("h100-sxm"))
+    >>> t.bound, round(t.seconds * 1e6, 1)  # microseconds
+    ('memory', 40.1)
+    """
+    return price(Work(matmul_flop(m, k, n), matmul_bytes(m, k, n, dtype=dtype)), rates(chip, dtype, efficiency))
+
+
+def achieved_flop_per_s(tokens, d_in, d_out, peak, bandwidth, itemsize):
+    """FLOP/s that a chip reaches on ``x[tokens, d_in] @ w[d_in, d_out]``: the roof over that product.
+
+    Parameters
+    ----------
+    tokens, d_in, d_out : number, array or Sym
+    peak : number, array or Sym
+        Dense peak, FLOP/s.
+    bandwidth : number, array or Sym
+        Of the memory that holds the weights, bytes/s.
+    itemsize : number, array or Sym
+        Bytes an element of all three arrays.
+
+    Examples
+    --------
+    One token uses 0.3 % of an H100, 318 tokens all of it:
+
+    >>> [round(achieved_flop_per_s(t, 8192, 8192, 989.4e12, 3.35e12, 2) / 989.4e12, 4) for t in (1, 32, 318, 4096)]
+    [0.0034, 0.1075, 0.9991, 1.0]
+    """
+    flop = matmul_flop(tokens, d_in, d_out)
+    nbytes = (tokens * d_in + d_in * d_out + tokens * d_out) * itemsize
+    return minimum(peak, flop / nbytes * bandwidth)
+
+
+def elementwise_time(
+    elements, *, dtype: str, chip, reads=1, writes=1, flop_per_element=1, efficiency=IDEAL
+) -> StepTime:
+    """Least time of an operation that looks at each element by itself: an activation, a residual sum, a norm.
+
+    Parameters
+    ----------
+    elements : number, array or Sym
+    reads, writes : number
+        Arrays of that many elements read and written: 2 and 1 for a sum.
+    flop_per_element : number
+        Counted at the matrix peak, which vector units do not reach; memory binds by far all the same.
+
+    Raises
+    ------
+    ValueError
+        As in `matmul_time`.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> t = elementwise_time(4096 * 8192, dtype="bf16", chip=chip("h100-sxm"), reads=2)
+    >>> t.bound, round(t.seconds * 1e6, 1)  # 3 x 67 MB / 3.35 TB/s
+    ('memory', 60.1)
+    """
+    nbytes = elements * (reads + writes) * bytes_per_element(dtype)
+    return price(Work(elements * flop_per_element, nbytes), rates(chip, dtype, efficiency))
+
+
+def attention_time(
+    new_tokens, context=0, *, heads, kv_heads, head_dim, dtype: str, chip, batch=1, kv_dtype=None, efficiency=IDEAL
+) -> StepTime:
+    """Least time of causal attention of `new_tokens` queries over `context` cached tokens and themselves, one layer.
+
+    Scores never leave the chip (FlashAttention, arXiv 2205.14135): queries, outputs, and keys and values once.
+    Projections are not part of it.
+
+    Parameters
+    ----------
+    new_tokens, context, batch : number, array or Sym
+        Queries a sequence (1 when decoding), tokens already cached, sequences.
+    heads, kv_heads, head_dim : int
+    dtype, kv_dtype : str
+        Of queries and outputs, and of the cache; the same by default.
+
+    Raises
+    ------
+    ValueError
+        As in `matmul_time`.
+
+    Notes
+    -----
+    FLOP = 4 x heads x head_dim x pairs; pairs = n (context + (n + 1) / 2).
+
+    Examples
+    --------
+    One layer of Llama 3 70B, 32 sequences of 16384 tokens, reads 2.1 GB of cache for one token each:
+
+    >>> from hwlab.specs.chips import chip
+    >>> shape = dict(heads=64, kv_heads=8, head_dim=128, dtype="bf16", chip=chip("h100-sxm"))
+    >>> t = attention_time(1, 16383, batch=32, **shape)
+    >>> t.bound, round(t.seconds * 1e6)  # microseconds
+    ('memory', 641)
+    """
+    pairs = new_tokens * (context + (new_tokens + 1) / 2)
+    kv_bytes = 2 * kv_heads * head_dim * (context + new_tokens) * bytes_per_element(kv_dtype or dtype)
+    io_bytes = 2 * heads * head_dim * new_tokens * bytes_per_element(dtype)
+    return price(
+        Work(batch * 4 * heads * head_dim * pairs, batch * (kv_bytes + io_bytes)), rates(chip, dtype, efficiency)
+    )
+
+
+# --- a whole model --------------------------------------------------------------------------------------------------
+
+
+def cache_dtype(dtype: str) -> str:
+    """What the KV cache is held in when nobody says: as the weights where they have 16 bits or more, else bf16.
+
+    >>> cache_dtype("fp16"), cache_dtype("nvfp4")
+    ('fp16', 'bf16')
+    """
+    return dtype if bytes_per_element(dtype) >= 2 else "bf16"
+
+
+def kv_shards(model, tensor):
+    """Over how many of `tensor` chips the KV cache of a sequence is spread.
+
+    KV heads are shared out; with more chips than heads some chips hold the same ones. A latent cache belongs
+    to all heads, so every chip holds it whole.
+    """
+    if any(reach.absorbed_flop for reach in model.reaches):
+        return 1
+    return minimum(tensor, model.num_kv_heads or 1)
+
+
+def kv_bytes_per_chip(model, kv_bytes, tensor):
+    """Share of `kv_bytes` (of one sequence, recurrent state included) that each of `tensor` chips holds or reads."""
+    state = model.state_bytes
+    return (kv_bytes - state) / kv_shards(model, tensor) + state / tensor
+
+
+def _model_work(model, flop, weight_bytes, kv_bytes, tokens, dtype, tensor):
+    exchanged = not (isinstance(tensor, int) and tensor == 1)
+    return Work(
+        flop=flop / tensor,
+        memory_bytes=weight_bytes / tensor + kv_bytes_per_chip(model, kv_bytes[0], tensor) * kv_bytes[1],
+        all_reduce_bytes=tokens * model.hidden_size * maximum(2, bytes_per_element(dtype)),
+        all_reduces=2 * model.num_layers if exchanged else 0,
+        chips=tensor,
+        layers=model.num_layers,
+    )
+
+
+def prefill_work(model, *, prompt_tokens, batch=1, dtype: str, kv_dtype: str | None = None, tensor=1) -> Work:
+    """What one of `tensor` chips does to read `batch` prompts and choose the first token of each answer.
+
+    Weights are read once, or as far as the tokens touch their experts; keys and values are written once. The
+    head is applied to the last token of each prompt. After attention and after the MLP of each layer the chips
+    add up their parts of the hidden state, at 16 bits an element (Shoeybi et al., Megatron-LM, arXiv 1909.08053).
+    """
+    return _model_work(
+        model,
+        batch * model.flop(prompt_tokens, 0, head_tokens=1),
+        model.weight_bytes_read(batch * prompt_tokens, dtype),
+        (model.kv_bytes(prompt_tokens, kv_dtype or cache_dtype(dtype)), batch),
+        batch * prompt_tokens,
+        dtype,
+        tensor,
+    )
+
+
+def decode_step_work(model, *, context, batch=1, dtype: str, kv_dtype: str | None = None, tensor=1) -> Work:
+    """What one of `tensor` chips does to write one token for each of `batch` sequences of `context` tokens.
+
+    The token being processed counts as one of `context`. Weights are read once for all sequences, or as far as
+    the batch touches their experts; each sequence reads a cache of its own.
+    """
+    return _model_work(
+        model,
+        batch * model.flop_per_token(context),
+        model.weight_bytes_read(batch, dtype),
+        (model.kv_bytes_read(context, kv_dtype or cache_dtype(dtype)), batch),
+        batch,
+        dtype,
+        tensor,
+    )
+
+
+def prefill_time(
+    model, chip, *, prompt_tokens, batch=1, dtype: str, kv_dtype=None, tensor=1, efficiency: Efficiency = IDEAL
+) -> StepTime:
+    """Least time to read `batch` prompts of `prompt_tokens` tokens at once on `tensor` chips; see `prefill_work`.
+
+    Raises
+    ------
+    ValueError
+        If the chip lacks a published peak, bandwidth or, where `tensor` is not 1, link rate.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> from hwlab.specs.models import model
+    >>> t = prefill_time(model("llama-3.1-8b"), chip("h100-sxm"), prompt_tokens=1024, dtype="bf16")
+    >>> t.bound, round(t.seconds * 1e3, 1)  # milliseconds
+    ('compute', 14.7)
+    """
+    work = prefill_work(model, prompt_tokens=prompt_tokens, batch=batch, dtype=dtype, kv_dtype=kv_dtype, tensor=tensor)
+    return price(work, _rates_of_group(chip, dtype, efficiency, tensor))
+
+
+def decode_step_time(
+    model, chip, *, context, batch=1, dtype: str, kv_dtype=None, tensor=1, efficiency: Efficiency = IDEAL
+) -> StepTime:
+    """Least time to write one token for each of `batch` sequences on `tensor` chips; see `decode_step_work`.
+
+    Raises
+    ------
+    ValueError
+        If the chip lacks a published peak, bandwidth or, where `tensor` is not 1, link rate.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> from hwlab.specs.models import model
+    >>> t = decode_step_time(model("llama-3.1-8b"), chip("h100-sxm"), context=1024, dtype="bf16")
+    >>> t.bound, round(t.seconds * 1e3, 2), round(t.ratio)  # milliseconds
+    ('memory', 4.52, 288)
+    """
+    work = decode_step_work(model, context=context, batch=batch, dtype=dtype, kv_dtype=kv_dtype, tensor=tensor)
+    return price(work, _rates_of_group(chip, dtype, efficiency, tensor))
+
+
+def _rates_of_group(chip, dtype, efficiency, tensor):
+    r = rates(chip, dtype, efficiency)
+    if r.link_bytes_per_s is None and not (isinstance(tensor, int) and tensor == 1):
+        raise ValueError(
+            f"{chip.name} has no published link rate, so {tensor} of them cannot share a layer; use tensor=1"
+        )
+    return r
