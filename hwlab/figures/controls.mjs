@@ -117,3 +117,8 @@ export function onWidth(node, action) {
   watch.observe(node);
   return () => watch.disconnect();
 }
+
+/** Fills the calculation that the reader has unfolded. */
+export function fillLines(details, lines) {
+  details.querySelector("ol").replaceChildren(...lines.map((line) => element("li", {}, line)));
+}

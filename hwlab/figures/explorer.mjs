@@ -1,6 +1,6 @@
 // Draws an explorer and follows its controls. The formula, the sentence and every label are expressions that Python
 // wrote into the Vega specification; nothing is computed here.
-import { address, choice, element, fonts, onWidth, onceAFrame, say, slider } from "./controls.mjs";
+import { address, choice, element, fillLines, fonts, onWidth, onceAFrame, say, slider } from "./controls.mjs";
 import { draw } from "./vega.mjs";
 
 async function render({ model, el }) {
@@ -34,17 +34,15 @@ async function render({ model, el }) {
   const link = address({
     name, version,
     read: () => Object.fromEntries(controls.map(({ name }) => [name, model.get(name)])),
-    write: (values) => { model.set && apply(values); },
+    write: (values) => { // a link may be old or mistyped: what is out of range stays as it was
+      for (const { name, stops, options } of controls) {
+        if (!(name in values)) continue;
+        const value = stops ? Number(values[name]) : values[name];
+        if (stops ? value >= stops[0] && value <= stops.at(-1) : options.some(([key]) => key === value)) model.set(name, value);
+      }
+      model.save_changes();
+    },
   });
-  const apply = (values) => {
-    for (const { name, stops, options } of controls) {
-      if (!(name in values)) continue;
-      const value = stops ? Number(values[name]) : values[name];
-      const known = stops ? value >= stops[0] && value <= stops.at(-1) : options.some(([key]) => key === value);
-      if (known) model.set(name, value);
-    }
-    model.save_changes();
-  };
   const reset = element("button", { type: "button", class: "hw-link", onclick: () => set(start) }, "Start again");
   panel.replaceChildren(...moved.map(({ node }) => node));
   more.append(element("div", { class: "hw-tools" }, ...link.nodes, reset));
@@ -65,10 +63,6 @@ async function render({ model, el }) {
   link.follow();
   await follow();
   return () => { stopWidth(); link.stop(); view.finalize(); };
-}
-
-function fillLines(details, lines) {
-  details.querySelector("ol").replaceChildren(...lines.map((line) => element("li", {}, line)));
 }
 
 function fillTable(details, columns, rows) {

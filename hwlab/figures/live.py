@@ -42,7 +42,8 @@ def _has_front_end() -> bool:
 def compiled(chart) -> dict:
     """The Vega specification of an Altair chart or Vega-Lite dict, in the colours of the page."""
     spec = dict(chart if isinstance(chart, dict) else chart.to_dict())
-    spec["config"] = theme.config() | {"aria": False}  # the element that holds the picture describes it
+    spec["config"] = theme.merged(theme.config(), spec.get("config", {}))
+    spec["config"]["aria"] = False  # the element that holds the picture describes it
     if "width" in spec or not {"hconcat", "vconcat", "concat", "facet", "repeat"} & spec.keys():
         spec["width"] = WIDTH
     vega = theme.for_page(vl_convert.vegalite_to_vega(spec))
@@ -74,11 +75,12 @@ def data_markup(header: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def fragment(*, kind: str, module: str, name: str, markup: str, state: dict) -> str:
-    """The live element `name` of a page: `markup` now, and `state` for `module` to run on."""
+def fragment(*, kind: str, module: str, markup: str, state: dict, name: str = "") -> str:
+    """A live element of a page: `markup` now, and `state` for `module` to run on. Links find it by its `name`."""
     payload = json.dumps(state, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    identity = f' id="hw-{name}"' if name else ""
     return (
-        f'<div class="hw-live" id="hw-{escape(name)}" data-kind="{kind}" data-module="{module}">'
+        f'<div class="hw-live"{identity} data-kind="{kind}" data-module="{module}">'
         f'{markup}<script type="application/json">{payload}</script></div>'
     )
 

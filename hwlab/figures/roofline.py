@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hwlab.costs.roofline import achieved_flop_per_s, matmul_flop
 from hwlab.figures.explorer import Axis, Choice, Explorer, Result, Rule, Slider, explore
-from hwlab.formula import lookup, maximum, minimum, number, si, text, where
+from hwlab.formula import lookup, maximum, number, si, text, where
 from hwlab.specs.chips import Chip, chip
 
 CHIPS = ("h100-sxm", "a100-sxm-80gb", "b200", "mi300x", "tpu-v5p", "tpu-v7", "groq-lpu", "wse-3", "xeon-8480plus")
@@ -33,12 +34,16 @@ def _roof(chip: Chip) -> _Roof:
 
 def achieved(tokens, chip, width, d_model):
     """FLOP/s that the roofline allows ``x[tokens, d_model] @ w[d_model, d_model]``, all elements `width` wide."""
-    return minimum(chip.peaks[width], _intensity(tokens, width, d_model) * chip.bytes_per_s)
+    return achieved_flop_per_s(tokens, d_model, d_model, chip.peaks[width], chip.bytes_per_s, lookup(_BYTES, width))
 
 
-def _intensity(tokens, width, d_model):
-    moved = (2 * tokens * d_model + d_model * d_model) * lookup(_BYTES, width)
-    return 2 * tokens * d_model * d_model / moved
+def _memory_rate(tokens, chip, width, d_model):
+    """FLOP/s that the memory alone would allow."""
+    return matmul_flop(tokens, d_model, d_model) / _moved(tokens, width, d_model) * chip.bytes_per_s
+
+
+def _moved(tokens, width, d_model):
+    return (2 * tokens * d_model + d_model * d_model) * lookup(_BYTES, width)
 
 
 def _flip(chip, width, d_model):
@@ -50,7 +55,7 @@ def _flip(chip, width, d_model):
 
 def batch_sentence(tokens, chip, width, d_model):
     """What binds, by how much, and what would flip it."""
-    memory = _intensity(tokens, width, d_model) * chip.bytes_per_s
+    memory = _memory_rate(tokens, chip, width, d_model)
     peak, flip = maximum(chip.peaks[width], 1), _flip(chip, width, d_model)
     bound = where(
         memory < peak,
@@ -88,8 +93,7 @@ def _flip_label(tokens, chip, width, d_model):
 def batch_arithmetic(tokens, chip, width, d_model):
     """The time of the arithmetic, the time of the memory, and the rate that the longer one leaves."""
     size = lookup(_BYTES, width)
-    flop = 2 * tokens * d_model * d_model
-    moved = (2 * tokens * d_model + d_model * d_model) * size
+    flop, moved = matmul_flop(tokens, d_model, d_model), _moved(tokens, width, d_model)
     peak = maximum(chip.peaks[width], 1)
     m, d = number(tokens), number(d_model)
     return [
@@ -170,5 +174,5 @@ def batch_explorer(chips: Sequence[str] = CHIPS) -> Explorer:
             ),
         ],
         name="batch",
-        alt="The rate rises in proportion to the tokens in a step until it meets the peak of the chip, and stays there.",
+        alt="The rate rises with the tokens in a step until it meets the peak of the chip, and then stays there.",
     )

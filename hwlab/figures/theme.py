@@ -63,13 +63,14 @@ def config(mode: str = "light") -> dict:
     """
     if mode not in ("light", "dark"):
         raise ValueError(f"mode is {mode!r}; give 'light' or 'dark'")
-    return _merge(_themes()["common"], _themes()[mode])
+    return merged(_themes()["common"], _themes()[mode])
 
 
-def _merge(a: dict, b: dict) -> dict:
+def merged(a: dict, b: dict) -> dict:
+    """`a` with what `b` says, at every depth."""
     out = dict(a)
     for key, value in b.items():
-        out[key] = _merge(a[key], value) if isinstance(value, dict) and isinstance(a.get(key), dict) else value
+        out[key] = merged(a[key], value) if isinstance(value, dict) and isinstance(a.get(key), dict) else value
     return out
 
 
@@ -104,3 +105,6 @@ def for_page(spec):
     if isinstance(spec, str) and spec in TOKENS:
         return f"var({TOKENS[spec]}, {spec})"
     return spec
+
+
+register()  # once: every chart of a process that draws with hwlab has the book's look
