@@ -1,1 +1,88 @@
-"""How it is practised: the question, the answer by code, the known mistakes."""
+"""How it is practised: the question, the answer by code, the known mistakes. One file a chapter.
+
+`question` finds a question, `check` runs a reader's answer or function against it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .base import Checked, Question
+
+
+@cache
+def _questions() -> dict[str, Question]:
+    questions = {}
+    for module in pkgutil.iter_modules(__path__):
+        if module.name == "base":
+            continue
+        for record in import_module(f"{__name__}.{module.name}").QUESTIONS:
+            if record.id in questions or not record.id.startswith(f"{module.name}-"):
+                raise ValueError(f"question id {record.id!r} is used twice or does not begin with {module.name!r}-")
+            questions[record.id] = record
+    return questions
+
+
+def questions() -> tuple[Question, ...]:
+    """All questions, chapter by chapter."""
+    return tuple(_questions().values())
+
+
+def question(id: str) -> Question:
+    """The question of that id.
+
+    Raises
+    ------
+    KeyError
+        If there is none; the message names the nearest ids.
+
+    Examples
+    --------
+    >>> question("matmul-bytes").title
+    'the bytes of a product, as a function'
+    """
+    try:
+        return _questions()[id]
+    except KeyError:
+        near = difflib.get_close_matches(id, _questions(), n=3, cutoff=0.4) or list(_questions())[:3]
+        raise KeyError(f"no question {id!r}; near it are {', '.join(near)}") from None
+
+
+def check(id: str, attempt: str | float | Callable[..., float]) -> Checked:
+    """Check an answer: your function for a code exercise, else a number or a text such as ``"134 MB"``.
+
+    Your own function runs, on random inputs, beside the reference and beside programs with a planted mistake; when it
+    is wrong like one of those, the reply says so.
+
+    Raises
+    ------
+    TypeError
+        If a code exercise gets no function, or another one gets something that is not a number.
+
+    Examples
+    --------
+    >>> def my_bytes(m, k, n, itemsize):
+    ...     return (m * k + k * n) * itemsize
+    >>> check("matmul-bytes", my_bytes)
+    You left out the result: y has m × n elements, and they are written. For ...
+    >>> bool(check("matmul-layer-bytes", "134 MB"))
+    True
+    """
+    from .base import Code, Numeric
+
+    asked = question(id)
+    if isinstance(asked, Code):
+        if not callable(attempt):
+            raise TypeError(f"{id} asks for a function; you gave {attempt!r}. Give its name without parentheses")
+        return asked.judge(attempt)
+    if not isinstance(asked, Numeric):
+        raise TypeError(f"{id} is not checked by code: answer it in the page")
+    if callable(attempt):
+        raise TypeError(f"{id} asks for a number; you gave the function {attempt!r}")
+    return asked.judge(attempt if isinstance(attempt, str) else format(float(attempt), ".15g"))

@@ -40,6 +40,17 @@ def _symbols() -> dict[str, tuple[float, str]]:
 SYMBOLS = MappingProxyType(_symbols())
 """Unit symbol -> (factor, base unit). The base units are byte, bit, byte/s, FLOP, FLOP/s, FLOP/byte, s, and 1."""
 
+REFUSALS = MappingProxyType(
+    {
+        "number": "give a number, with a unit if you like",
+        "comma": "write decimals with a point: {better}",
+        "positive": "give a number above zero",
+        "two": "{symbol} could mean {units}: write the one you mean",
+        "unknown": "{symbol} is not a unit known here",
+    }
+)
+"""Why a text is not read, by kind; the book's pages say the same."""
+
 _NUMBER = re.compile(
     r"([+-]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[+-]?\.\d+)"  # 1,234.5
     r"(?:[eE]([+-]?\d+)|\s*[×x*·]\s*10\s*(?:\^|\*\*)\s*([+-]?\d+))?"  # e14, or × 10^14
@@ -85,13 +96,13 @@ def read_quantity(text: str) -> tuple[float, str | None]:
     text = text.translate(_PLAIN).strip()
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueError("give a number, with a unit if you like")
+        raise ValueError(REFUSALS["number"])
     digits, exponent, power, symbol = match.groups()
     if comma := re.match(r",(\d+)", symbol):
-        raise ValueError(f"write decimals with a point: {digits}.{comma[1]}")
+        raise ValueError(REFUSALS["comma"].format(better=f"{digits}.{comma[1]}"))
     value = float(digits.replace(",", "") + "e" + (exponent or power or "0"))
     if not 0 < value < float("inf"):
-        raise ValueError("give a number above zero")
+        raise ValueError(REFUSALS["positive"])
     symbol = symbol.strip()
     if not symbol:
         return value, None
@@ -104,7 +115,7 @@ def _unit(symbol: str) -> tuple[float, str]:
         return SYMBOLS[symbol]
     alike = [known for known in SYMBOLS if known.lower() == symbol.lower()]
     if len({SYMBOLS[known] for known in alike}) > 1:
-        raise ValueError(f"{symbol} could mean {' or '.join(alike)}: write the one you mean")
+        raise ValueError(REFUSALS["two"].format(symbol=symbol, units=" or ".join(alike)))
     if not alike:
-        raise ValueError(f"{symbol} is not a unit known here")
+        raise ValueError(REFUSALS["unknown"].format(symbol=symbol))
     return SYMBOLS[alike[0]]

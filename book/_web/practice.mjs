@@ -1,0 +1,281 @@
+// Brings the questions of a page to life: guesses, checked answers, choices, memos. The page holds the answers, replies and
+// sentences (see _ext/practice.py); what a reader has done stays in this browser, under the key `hw:progress`:
+// {version: 1, questions: {id: {state, value, ...}}, read: {chapter: date}}. Every change of it fires `hw:progress` on document.
+const KEY = "hw:progress";
+
+// ---- Quantities: the rules of hwlab.specs.quantities, whose table of units is in the page ---------------------------
+
+const NUMBER =
+  /^([+-]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[+-]?\.\d+)(?:[eE]([+-]?\d+)|\s*[×x*·]\s*10\s*(?:\^|\*\*)\s*([+-]?\d+))?\s*([^]*)$/;
+
+/** `text` as {value, base}; or {refusal, fields}, a key of the page's sentences and what to put into it. */
+export function readQuantity(text, symbols) {
+  text = text.replaceAll("μ", "µ").replaceAll("−", "-").replace(/[\u00a0\u2009\u202f]/g, " ").trim();
+  const match = NUMBER.exec(text);
+  if (!match) return { refusal: "number" };
+  const [, digits, exponent, power] = match;
+  const comma = /^,(\d+)/.exec(match[4]);
+  if (comma) return { refusal: "comma", fields: { better: `${digits}.${comma[1]}` } };
+  const value = Number(`${digits.replaceAll(",", "")}e${exponent ?? power ?? "0"}`);
+  if (!(value > 0 && value < Infinity)) return { refusal: "positive" };
+  const symbol = match[4].trim().replace(/\s*\/\s*/g, "/");
+  if (!symbol) return { value, base: null };
+  let unit = symbols[symbol];
+  if (!unit) {
+    const alike = Object.keys(symbols).filter((known) => known.toLowerCase() === symbol.toLowerCase());
+    if (!alike.length) return { refusal: "unknown", fields: { symbol } };
+    if (new Set(alike.map((known) => String(symbols[known]))).size > 1)
+      return { refusal: "two", fields: { symbol, units: alike.join(" or ") } };
+    unit = symbols[alike[0]];
+  }
+  return { value: value * unit[0], base: unit[1] };
+}
+
+/** Judge `text` as hwlab.exercises does: {right, say, fields} or {right, mistake}. */
+export function judge(question, text, symbols) {
+  const [factor, base] = symbols[question.unit];
+  const given = readQuantity(text, symbols);
+  if (given.refusal) return { right: false, say: given.refusal, fields: given.fields, refused: true };
+  if (given.base !== null && given.base !== base)
+    return { right: false, say: "unit", fields: { given: given.base, wanted: question.unit } };
+  const close = (value, truth = question.answer) => Math.abs(value / truth - 1) <= question.tolerance;
+  const value = given.base === null ? given.value * factor : given.value;
+  if (close(value) || (given.base === null && close(given.value)))
+    return { right: true, say: "right", fields: { answer: question.shown } };
+  const mistake = question.mistakes.findIndex((wrong) => close(value, wrong));
+  if (mistake >= 0) return { right: false, mistake };
+  const power = Math.round(Math.log10(value / question.answer));
+  if (power && close(value / 10 ** power))
+    return { right: false, say: power > 0 ? "large" : "small", fields: { factor: plain(10 ** Math.abs(power)) } };
+  return { right: false, say: value > question.answer ? "high" : "low" };
+}
+
+/** A number with `digits` significant digits, whole units kept, as hwlab.formula.number writes it. */
+export function plain(value, digits = 3) {
+  const options = Math.abs(value) >= 10 ** digits ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits };
+  return value.toLocaleString("en", options);
+}
+
+// ---- Progress ------------------------------------------------------------------------------------------------------
+
+/** What the reader has done so far. */
+export function progress() {
+  let kept = null;
+  try { kept = JSON.parse(localStorage.getItem(KEY)); } catch { /* no storage, or not ours: start anew */ }
+  return kept?.version === 1 ? kept : { version: 1, questions: {}, read: {} };
+}
+
+function keep(change) {
+  const kept = progress();
+  change(kept);
+  try { localStorage.setItem(KEY, JSON.stringify(kept)); } catch { /* a private window: the page works, unremembered */ }
+  document.dispatchEvent(new CustomEvent(KEY, { detail: kept }));
+}
+
+const remember = (id, fields) => keep((kept) => { kept.questions[id] = { ...kept.questions[id], ...fields }; });
+const forget = (id) => keep((kept) => { delete kept.questions[id]; });
+
+// ---- Questions -----------------------------------------------------------------------------------------------------
+
+const element = (tag, className, text = "", style = "") => {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (style) made.style.cssText = style;
+  made.textContent = text;
+  return made;
+};
+
+class Page {
+  constructor(root) {
+    const says = root.querySelector(".hw-says");
+    this.symbols = JSON.parse(says.querySelector("script").textContent);
+    this.sentences = Object.fromEntries([...says.querySelectorAll("[data-say]")].map((p) => [p.dataset.say, p.textContent]));
+  }
+
+  say(kind, fields = {}) {
+    const text = this.sentences[kind].replace(/\{(\w+)\}/g, (_, name) => fields[name]);
+    return /[.!?]$/.test(text) ? text : `${text[0].toUpperCase()}${text.slice(1)}.`;
+  }
+}
+
+const within = (block, selector) => block.querySelector(selector);
+const button = (block, does) => within(block, `[data-does="${does}"]`);
+
+/** Answer a click on the button and Enter in the field alike. */
+function onAsk(block, does, ask) {
+  button(block, does).addEventListener("click", ask);
+  within(block, ".field input")?.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") { event.preventDefault(); ask(); }
+  });
+}
+
+function mountPredict(block, question, page) {
+  const [factor, base] = page.symbols[question.unit];
+  const field = within(block, ".field input"), ruler = within(block, ".ruler"), reply = within(block, ".reply");
+  const answer = within(block, "details.answer"), reveal = button(block, "reveal"), skip = button(block, "skip");
+  const span = Math.log(question.high / question.low);
+  const valueAt = (place) => Number((question.low * Math.exp(span * place)).toPrecision(2));
+  const placeOf = (value) => Math.log(value / question.low) / span; // value in the unit of the ruler
+  const clamp = (place) => Math.min(1, Math.max(0, place));
+  const written = (value) => `${plain(value, 2)} ${question.unit}`;
+
+  const guess = () => {
+    const given = readQuantity(field.value, page.symbols);
+    if (given.refusal) return given;
+    if (given.base !== null && given.base !== base)
+      return { refusal: "unit", fields: { given: given.base, wanted: question.unit } };
+    return { value: given.base === null ? given.value : given.value / factor };
+  };
+
+  const lay = (open) => {
+    answer.hidden = !open;
+    answer.open = open;
+    field.disabled = ruler.disabled = open;
+    skip.hidden = open;
+    reveal.textContent = page.say(open ? "change" : "reveal").replace(/\.$/, "");
+    reveal.classList.toggle("first", !open);
+    block.dataset.open = open ? "yes" : "no";
+  };
+
+  const show = (value) => { // value: the guess, or null where it was skipped
+    lay(true);
+    const shown = question.shown;
+    if (value === null) { reply.replaceChildren(element("p", "", page.say("skipped", { answer: shown }))); return; }
+    const truth = question.answer / factor, apart = Math.max(value / truth, truth / value), near = apart <= 1.1;
+    const you = `${plain(value)} ${question.unit}`;
+    const scale = element("div", "guess-scale", "",
+      `--decades: ${question.marks.length - 1}; --truth: ${100 * question.place}%; --you: ${100 * clamp(placeOf(value))}%`);
+    scale.setAttribute("aria-hidden", "true"); // the sentence below says the same
+    const axis = element("span", "axis");
+    question.marks.forEach((mark, i) => {
+      const last = i === question.marks.length - 1;
+      axis.append(element("span", "", mark, last ? "right: 0" : `left: ${(100 * i) / (question.marks.length - 1)}%`));
+    });
+    scale.append(axis, element("span", "between"), element("span", "truth", shown), element("span", "you", you));
+    const sentence = page.say(near ? "near" : "apart", { guess: you, answer: shown, factor: plain(apart, apart < 10 ? 2 : 3) });
+    reply.replaceChildren(scale, element("p", "", sentence));
+  };
+
+  ruler.addEventListener("input", () => {
+    const value = valueAt(Number(ruler.value));
+    field.value = plain(value, 2);
+    ruler.setAttribute("aria-valuetext", written(value));
+  });
+  field.addEventListener("input", () => {
+    const given = guess();
+    if (!given.refusal) ruler.value = clamp(placeOf(given.value));
+    ruler.setAttribute("aria-valuetext", given.refusal ? "" : written(given.value));
+  });
+  const ask = () => {
+    if (answer.open) { // change the guess
+      forget(question.id);
+      reply.replaceChildren();
+      lay(false);
+      field.focus();
+      return;
+    }
+    const given = field.value.trim() ? guess() : { refusal: "guess" };
+    if (given.refusal) {
+      reply.replaceChildren(element("p", "", page.say(given.refusal, given.fields)));
+      field.focus();
+      return;
+    }
+    remember(question.id, { state: "guessed", value: field.value, factor: given.value / (question.answer / factor) });
+    show(given.value);
+  };
+  onAsk(block, "reveal", ask);
+  skip.addEventListener("click", () => { remember(question.id, { state: "skipped" }); show(null); reveal.focus(); });
+
+  lay(false);
+  const before = progress().questions[question.id];
+  if (before?.state === "skipped") show(null);
+  else if (before?.value) {
+    field.value = before.value;
+    const given = guess();
+    if (!given.refusal) { ruler.value = clamp(placeOf(given.value)); show(given.value); }
+  }
+}
+
+function answered(block, right) {
+  const reply = within(block, ".reply");
+  reply.dataset.right = right ? "yes" : "no";
+  return reply;
+}
+
+const replyOf = (block, index) => [...within(block, `[data-reply="${index}"]`).cloneNode(true).childNodes];
+
+function mountNumeric(block, question, page) {
+  const field = within(block, ".field input");
+  const show = () => {
+    const found = judge(question, field.value, page.symbols);
+    const words = found.mistake === undefined ? [element("p", "", page.say(found.say, found.fields))] : replyOf(block, found.mistake);
+    answered(block, found.right).replaceChildren(...words);
+    return found;
+  };
+  onAsk(block, "check", () => {
+    const found = show();
+    if (found.refused) return;
+    const tries = (progress().questions[question.id]?.tries ?? 0) + 1;
+    remember(question.id, { state: found.right ? "right" : "tried", value: field.value, tries });
+  });
+  const before = progress().questions[question.id];
+  if (before?.value) { field.value = before.value; show(); }
+}
+
+function mountChoice(block, question, page) {
+  const radios = [...block.querySelectorAll('.option input[type="radio"]')];
+  const show = (key) => answered(block, key === question.answer).replaceChildren(...replyOf(block, question.options.indexOf(key)));
+  onAsk(block, "check", () => {
+    const chosen = radios.find((radio) => radio.checked);
+    if (!chosen) { answered(block, false).replaceChildren(element("p", "", page.say("choose"))); return; }
+    show(chosen.value);
+    const tries = (progress().questions[question.id]?.tries ?? 0) + 1;
+    remember(question.id, { state: chosen.value === question.answer ? "right" : "tried", value: chosen.value, tries });
+  });
+  const before = radios.find((radio) => radio.value === progress().questions[question.id]?.value);
+  if (before) { before.checked = true; show(before.value); }
+}
+
+function mountMemo(block, question, page) {
+  const field = within(block, "textarea"), ticks = [...block.querySelectorAll('.rubric input[type="checkbox"]')];
+  const count = () => {
+    const met = ticks.filter((tick) => tick.checked).length;
+    within(block, ".reply").textContent = met ? page.say("rubric", { met, all: ticks.length }) : "";
+  };
+  const save = () => remember(question.id, {
+    state: ticks.every((tick) => tick.checked) ? "right" : "tried", value: field.value, met: ticks.map((tick) => tick.checked),
+  });
+  const before = progress().questions[question.id];
+  if (before) {
+    field.value = before.value;
+    ticks.forEach((tick, i) => { tick.checked = Boolean(before.met[i]); });
+    count();
+  }
+  field.addEventListener("change", save);
+  for (const tick of ticks) tick.addEventListener("change", () => { count(); save(); });
+}
+
+const MOUNTS = { predict: mountPredict, numeric: mountNumeric, choice: mountChoice, memo: mountMemo, code: () => {} };
+
+/** A chapter is read when its end has been on the screen. */
+function watchEnd(chapter) {
+  const end = document.querySelector("article.bd-article > section:last-of-type")?.lastElementChild;
+  if (!end || progress().read[chapter]) return;
+  const watch = new IntersectionObserver((seen) => {
+    if (!seen.some((entry) => entry.isIntersecting)) return;
+    watch.disconnect();
+    keep((kept) => { kept.read[chapter] = new Date().toISOString().slice(0, 10); });
+  });
+  watch.observe(end);
+}
+
+const says = document.querySelector(".hw-says");
+if (says) {
+  const page = new Page(document);
+  for (const script of document.querySelectorAll('.admonition.block > script[type="application/json"]')) {
+    const question = JSON.parse(script.textContent);
+    MOUNTS[question.kind](script.parentElement, question, page);
+  }
+}
+const chapter = document.querySelector('meta[name="hw-chapter"]')?.content;
+if (chapter) watchEnd(chapter);
