@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,15 @@ def test_what_the_browser_runs_loads_nothing_heavy():
     assert "hwlab.formula" in modules and "hwlab.costs" in modules
     assert loaded(f"import {', '.join(modules)}") == set()
     assert loaded("import numpy") == {"numpy"}
+
+
+def test_the_reference_shows_every_module():
+    """What lies inside a package that is on the page comes through the package; `live` is the figures' own plumbing."""
+    shown = set(re.findall(r"automodule:: (\S+)", (ROOT / "book" / "reference.md").read_text()))
+    files = {path for path in (ROOT / "hwlab").rglob("*.py") if re.search(r"^(def|class) [^_]", path.read_text(), re.M)}
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in files}
+    assert {name for name in modules - shown if name.rpartition(".")[0] not in shown} == {"hwlab.figures.live"}
+    assert {name for name in shown if find_spec(name) is None} == set()
 
 
 def test_no_tracked_file_names_a_registry():
