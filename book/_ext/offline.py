@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
+from sphinx.locale import _
 
 WEB = Path(__file__).resolve().parents[1] / "_web"
 FIRST_FACES = ("source-serif-4-latin-400-normal", "barlow-semi-condensed-latin-600-normal")  # of the first screen
@@ -87,6 +88,9 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
         for face in FIRST_FACES
     )
     context["metatags"] = context.get("metatags", "") + fonts
+    if tree := context.get("generate_toctree_html"):  # the theme's buttons that unfold a chapter have no name
+        name = f'<summary aria-label="{_("Pages of this chapter")}">'
+        context["generate_toctree_html"] = lambda *args, **kw: str(tree(*args, **kw)).replace("<summary>", name)
     if app.config.html_baseurl:
         facts = {
             "og:type": "book",

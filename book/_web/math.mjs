@@ -8,7 +8,18 @@ function load() {
   asked = true;
   const script = document.createElement("script");
   script.src = new URL("./mathjax/tex-chtml.js", import.meta.url);
+  script.onload = () => window.MathJax.startup.promise.then(reach);
   document.head.append(script);
+}
+
+/** A formula that scrolls sideways must be within reach of the keyboard. */
+function reach() {
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries)
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+  });
+  document.querySelectorAll('.math > mjx-container[display="true"]').forEach((formula) => widths.observe(formula));
 }
 
 const near = new IntersectionObserver((entries) => {
