@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
-from hwlab.figures.live import compiled, data_markup, fragment, is_static, picture
+from hwlab.figures.live import compiled, data_markup, fragment, is_static, slot
 from hwlab.formula import number
 
 
@@ -21,10 +19,7 @@ class Shown:
         if not is_static():
             return self.chart._repr_mimebundle_(include, exclude)
         spec = compiled(self.chart)
-        markup = (
-            f'<div class="hw-slot" role="img" aria-label="{escape(self.alt)}">{picture(spec)}</div>'
-            f'<div class="hw-more">{_data(self.chart.to_dict())}</div>'
-        )
+        markup = f'{slot(spec, self.alt)}<div class="hw-more">{_data(self.chart.to_dict())}</div>'
         html = fragment(kind="chart", module="chart", markup=markup, state={"payload": {"spec": spec}})
         return {"text/html": html, "text/plain": self.alt}
 

@@ -36,7 +36,7 @@ from html import escape
 import traitlets
 
 from hwlab.figures import theme
-from hwlab.figures.live import Live, arithmetic_markup, compiled, data_markup, picture
+from hwlab.figures.live import Live, arithmetic_markup, compiled, data_markup, slot
 from hwlab.formula import Sym, lookup, number, si, text, vega
 
 SLIDER_STOPS = 240  # of a slider without a step: finer than a finger or a pixel
@@ -582,7 +582,7 @@ def _markup(explorer, spec, y, curves, titles, alt):
         for control, value in zip(explorer._controls, explorer.state.values(), strict=True)
     )
     return (
-        f'<div class="hw-slot" role="img" aria-label="{escape(alt)}">{picture(spec)}</div>'
+        f"{slot(spec, alt)}"
         f'<div class="hw-controls"><dl class="hw-values">{values}</dl></div>'
         f'<p class="hw-say" aria-live="polite">{escape(explorer.says())}</p>'
         f'<div class="hw-more">{arithmetic_markup(explorer.arithmetic())}{data_markup(titles, rows)}</div>'

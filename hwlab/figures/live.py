@@ -56,6 +56,13 @@ def picture(spec: dict) -> str:
     return re.sub(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', svg, count=1)
 
 
+def slot(spec: dict, alt: str) -> str:
+    """The place of a picture, its static form in it, as high as the live one will be."""
+    height = spec.get("height")
+    kept = f' style="min-height:{height:g}px"' if isinstance(height, int | float) else ""
+    return f'<div class="hw-slot" role="img" aria-label="{escape(alt)}"{kept}>{picture(spec)}</div>'
+
+
 def arithmetic_markup(lines: list[str]) -> str:
     """A calculation that the reader may unfold; nothing if there is none."""
     if not lines:

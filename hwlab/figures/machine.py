@@ -16,7 +16,7 @@ from html import escape
 
 import traitlets
 
-from hwlab.figures.live import Live, arithmetic_markup, compiled, data_markup, picture
+from hwlab.figures.live import Live, arithmetic_markup, compiled, data_markup, slot
 
 
 class Machine(Live):
@@ -138,7 +138,7 @@ class Machine(Live):
         listed = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in values.items())
         arithmetic = arithmetic_markup(self.frame.get("arithmetic", []))
         return (
-            f'<div class="hw-slot" role="img" aria-label="{escape(alt)}">{picture(compiled(draw(last)))}</div>'
+            f"{slot(compiled(draw(last)), alt)}"
             f'<div class="hw-controls"><dl class="hw-values">{listed}</dl></div>'
             f'<p class="hw-say" aria-live="polite">{escape(self.frame["says"])}</p>'
             f'<div class="hw-more">{arithmetic}{data_markup(["Scene", *columns], rows)}</div>'

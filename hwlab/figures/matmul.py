@@ -1,0 +1,310 @@
+"""Charts of the matrix product: where a model's products stand on the roofline, and what a machine makes of them.
+
+Each function turns data into an Altair chart whose ``description`` says what is to be seen; `hwlab.figures.show` puts
+it in a page. No number is typed here: all come from `hwlab.specs` and `hwlab.costs`, or from a measurement handed in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import altair as alt
+
+from hwlab.costs.roofline import achieved_flop_per_s, arithmetic_intensity, ridge
+from hwlab.figures.theme import DASHES, SERIES
+from hwlab.formula import number, si
+from hwlab.specs.chips import Chip, chip
+from hwlab.specs.models import ModelSpec, model
+from hwlab.units import bytes_per_element
+
+CLASSES = ("xeon-8480plus", "a100-sxm-80gb", "h100-sxm", "b200", "mi300x", "tpu-v5p", "tpu-v7", "groq-lpu", "wse-3")
+"""A CPU, GPUs, TPUs, an LPU and a wafer."""
+
+_SHAPES = ("circle", "square", "triangle-up", "cross", "stroke", "triangle-down")
+_PREFIXED = "replace(format(datum.value, '~s'), regexp('([a-zA-Zµ])$'), ' $1')"
+
+
+def layer_on_roofline(
+    of: ModelSpec | None = None, on: Chip | None = None, tokens: Sequence[int] = (1, 32, 512), dtype: str = "bf16"
+) -> alt.LayerChart:
+    """The products of one layer of a model on a chip's roofline, for steps of several sizes.
+
+    Parameters
+    ----------
+    of : ModelSpec
+        By default Llama 2 70B.
+    on : Chip
+        By default the H100 SXM.
+    tokens : sequence of int
+        Tokens in a step.
+    dtype : str
+
+    Examples
+    --------
+    >>> layer_on_roofline().description
+    'Roofline of H100 SXM5 80GB with the 7 products of a layer of Llama 2 70B: with 1 token ...
+    """
+    of, on = of or model("llama-2-70b"), on or chip("h100-sxm")
+    products = [product for product in of.matmuls() if product.kind != "head"]
+    peak, bandwidth, size = on.peak(dtype), on.memory_bytes_per_s, bytes_per_element(dtype)
+    rows = [
+        {
+            "tokens": _tokens(m),
+            "product": product.name,
+            "shape": f"{product.k} × {product.n}",
+            "FLOP a byte": arithmetic_intensity(m, product.k, product.n, dtype=dtype),
+            "FLOP/s": achieved_flop_per_s(m, product.k, product.n, peak, bandwidth, size),
+        }
+        for m in tokens
+        for product in products
+    ]
+    corner = ridge(on, dtype)
+    ends = [0.5, corner, max(corner * 8, 2 * max(row["FLOP a byte"] for row in rows))]
+    roof = [{"FLOP a byte": x, "FLOP/s": min(peak, x * bandwidth)} for x in ends]
+    order = [_tokens(m) for m in tokens]
+    x = alt.X(
+        "FLOP a byte:Q", title="FLOP a byte moved", scale=_log(ends[0], ends[-1]), axis=_decades(ends[0], ends[-1])
+    )
+    low, high = ends[0] * bandwidth / 2, peak * 3
+    y = alt.Y(
+        "FLOP/s:Q",
+        title="Rate the roofline allows, FLOP/s",
+        scale=_log(low, high),
+        axis=_decades(low, high, prefixed=True),
+    )
+    legend = alt.Legend(title="Tokens in a step", orient="top", columns=3)
+    series = {
+        "color": alt.Color(
+            "tokens:N", sort=order, scale=alt.Scale(domain=order, range=list(SERIES[: len(order)])), legend=legend
+        ),
+        "shape": alt.Shape(
+            "tokens:N", sort=order, scale=alt.Scale(domain=order, range=list(_SHAPES[: len(order)])), legend=legend
+        ),
+    }
+    points = alt.Chart(alt.Data(values=rows)).mark_point(size=110, filled=True, opacity=0.85).encode(x, y, **series)
+    line = alt.Chart(alt.Data(values=roof)).mark_line(style="roof").encode(x, y)
+    turn = alt.Chart(alt.Data(values=[{"FLOP a byte": corner, "says": f"ridge {number(corner)}"}]))
+    marks = [
+        turn.mark_rule(style="threshold").encode(x),
+        turn.mark_text(style="note", align="right", baseline="bottom", dx=-6).encode(
+            x, text="says:N", y=alt.value("height")
+        ),
+    ]
+    shares = {m: [row["FLOP/s"] / peak for row in rows if row["tokens"] == _tokens(m)] for m in tokens}
+    finding = "; ".join(f"with {_tokens(m)} they reach {_between(share)} of the peak" for m, share in shares.items())
+    return alt.layer(
+        line,
+        *marks,
+        points,
+        height=300,
+        data=alt.Data(values=rows),
+        description=f"Roofline of {on.name} with the {len(products)} products of a layer of {of.name}: {finding}.",
+    )
+
+
+def flop_by_context(of: ModelSpec | None = None, longest: int = 1_048_576) -> alt.LayerChart:
+    """Where the FLOP of one forward pass go, weights or attention, against the length of the prompt.
+
+    Parameters
+    ----------
+    of : ModelSpec
+        By default Llama 2 70B.
+    longest : int
+        Longest prompt drawn, in tokens.
+
+    Examples
+    --------
+    >>> flop_by_context().description
+    'Share of the FLOP of one forward pass of Llama 2 70B: ... they are equal at 104,8... tokens.'
+    """
+    of = of or model("llama-2-70b")
+    prompts = [round(2 ** (i / 2)) for i in range(20, 2 * longest.bit_length() - 1)]
+    rows = [
+        {"tokens": n, "part": part, "share, %": 100 * share}
+        for n in prompts
+        for part, share in (("weights", 1 - _attention_share(of, n)), ("attention", _attention_share(of, n)))
+    ]
+    meet = attention_overtakes(of)
+    x = alt.X(
+        "tokens:Q",
+        title="Tokens in the prompt",
+        scale=_log(prompts[0], prompts[-1]),
+        axis=_decades(prompts[0], prompts[-1]),
+    )
+    y = alt.Y("share, %:Q", title="Share of the FLOP, %", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(tickCount=5))
+    parts, rest = ["weights", "attention"], {"sort": None, "title": None}
+    lines = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line()
+        .encode(
+            x,
+            y,
+            alt.Color("part:N", scale=alt.Scale(domain=parts, range=list(SERIES[:2])), **rest),
+            alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=list(DASHES[:2])), **rest),
+        )
+    )
+    cross = alt.Chart(alt.Data(values=[{"tokens": meet, "says": f"equal at {number(meet)}"}]))
+    marks = [
+        cross.mark_rule(style="threshold").encode(x),
+        cross.mark_text(style="note", baseline="top", dx=6).encode(x, text="says:N", y=alt.value(0)),
+    ]
+    return alt.layer(
+        lines,
+        *marks,
+        height=280,
+        data=alt.Data(values=rows),
+        description=f"Share of the FLOP of one forward pass of {of.name}: the weights take "
+        f"{number(100 - 100 * _attention_share(of, 4096))} % of a prompt of 4,096 tokens, attention the rest; "
+        f"they are equal at {number(meet)} tokens.",
+    )
+
+
+def _attention_share(of: ModelSpec, tokens) -> float:
+    weights = tokens * of.flop_per_token(0)
+    return 1 - weights / of.flop(tokens)
+
+
+def attention_overtakes(of: ModelSpec) -> float:
+    """Length of the prompt at which attention takes as many FLOP of a forward pass as the weights.
+
+    Raises
+    ------
+    ValueError
+        If it never does: with sliding windows or without attention.
+
+    Examples
+    --------
+    >>> round(attention_overtakes(model("llama-2-70b")), -2)
+    104800.0
+    """
+    low, high = 1.0, 2.0**40
+    if _attention_share(of, high) < 0.5:
+        raise ValueError(f"the attention of {of.name} never takes as many FLOP as its weights")
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _attention_share(of, middle) < 0.5 else (low, middle)
+    return high
+
+
+def share_of_one_token(ids: Iterable[str] = CLASSES, width: int = 8192) -> alt.LayerChart:
+    """Share of a chip's arithmetic that one token uses, and the ridge, across classes of chips, at 16 bits.
+
+    Parameters
+    ----------
+    ids : iterable of str
+        Ids of the catalogue.
+    width : int
+        Of the square matrix that the token is multiplied with.
+
+    Examples
+    --------
+    >>> share_of_one_token(["h100-sxm", "groq-lpu"]).description
+    'Share of the arithmetic that one token uses at 16 bits: H100 SXM5 0.339 %, GroqChip 1 28.9 %.'
+    """
+    rows = []
+    for id in ids:
+        of = chip(id)
+        dtype = "bf16" if "bf16" in of.peak_flop_per_s else "fp16"
+        peak = of.peak(dtype)
+        share = achieved_flop_per_s(1, width, width, peak, of.memory_bytes_per_s, bytes_per_element(dtype)) / peak
+        rows.append(
+            {
+                "chip": _short(of),
+                "memory": "on the chip" if "SRAM" in of.memory_kind else "off the chip",
+                "share, %": 100 * share,
+                "ridge, FLOP a byte": ridge(of, dtype),
+            }
+        )
+    rows.sort(key=lambda row: row["share, %"])
+    for row in rows:
+        row["says"] = f"{row['chip']}: {number(row['share, %'], 2)} %"
+    y = alt.Y("chip:N", sort=[row["chip"] for row in rows], title=None, axis=None)
+    scale = alt.Scale(type="log", domain=[0.1, 100], nice=False)
+    ticks = alt.Axis(values=[0.1, 1, 10, 100], labelExpr="format(datum.value, '~r')")
+    x = alt.X("share, %:Q", title="Arithmetic that one token uses, %", scale=scale, axis=ticks)
+    data = alt.Chart(alt.Data(values=rows))
+    places = ["off the chip", "on the chip"]
+    colour = alt.Color("memory:N", sort=None, scale=alt.Scale(domain=places, range=list(SERIES[:2])), title="Weights")
+    shape = alt.Shape("memory:N", sort=None, scale=alt.Scale(domain=places, range=list(_SHAPES[:2])), title="Weights")
+    return alt.layer(
+        data.mark_rule(strokeWidth=3).encode(x, y, colour, x2=alt.datum(0.1)),
+        data.mark_point(size=110, filled=True, opacity=1).encode(x, y, colour, shape),
+        data.mark_text(style="note", dy=-6).encode(y=y, text="says:N", x=alt.value(0)),
+        height=alt.Step(44),
+        data=alt.Data(values=[{key: row[key] for key in row if key != "says"} for row in rows]),
+        description="Share of the arithmetic that one token uses at 16 bits: "
+        + ", ".join(f"{row['chip']} {number(row['share, %'])} %" for row in rows)
+        + ".",
+    )
+
+
+def ladder(rates: Mapping[str, float], peak: float | None = None) -> alt.LayerChart:
+    """Rates of several ways to compute one product on one machine, slowest first as given.
+
+    Parameters
+    ----------
+    rates : mapping of str to float
+        FLOP/s by the name of the kernel, as measured.
+    peak : float, optional
+        What the machine can do at most, FLOP/s.
+
+    Examples
+    --------
+    >>> ladder({"three loops": 2e6, "BLAS": 2e10}, peak=8e10).description
+    'Measured rates: three loops: 2 MFLOP/s, BLAS: 20 GFLOP/s; the peak is 80 GFLOP/s.'
+    """
+    rows = [
+        {"kernel": kernel, "FLOP/s": rate, "says": f"{kernel}: {si(rate, 'FLOP/s')}"} for kernel, rate in rates.items()
+    ]
+    low, high = min(rates.values()) / 5, max([*rates.values(), peak or 0]) * 2
+    x = alt.X("FLOP/s:Q", title="Measured rate, FLOP/s", scale=_log(low, high), axis=_decades(low, high, prefixed=True))
+    y = alt.Y("kernel:N", sort=list(rates), title=None, axis=None)
+    data = alt.Chart(alt.Data(values=rows))
+    layers = [
+        data.mark_bar(height=12).encode(x, y, x2=alt.datum(low)),
+        data.mark_text(style="note", dy=-9).encode(y=y, text="says:N", x=alt.value(0)),
+    ]
+    limit = ""
+    if peak is not None:
+        top = alt.Chart(alt.Data(values=[{"FLOP/s": peak, "says": "peak"}]))
+        layers += [
+            top.mark_rule(style="threshold").encode(x),
+            top.mark_text(style="note", align="right", dx=-6, baseline="bottom").encode(
+                x, text="says:N", y=alt.value("height")
+            ),
+        ]
+        limit = f"; the peak is {si(peak, 'FLOP/s')}"
+    return alt.layer(
+        *layers,
+        height=alt.Step(44),
+        data=alt.Data(values=[{"kernel": kernel, "rate": si(rate, "FLOP/s")} for kernel, rate in rates.items()]),
+        description="Measured rates: " + ", ".join(row["says"] for row in rows) + limit + ".",
+    )
+
+
+# --- scales ---------------------------------------------------------------------------------------------------------
+
+
+def _log(low, high):
+    return alt.Scale(type="log", domain=[low, high], nice=False)
+
+
+def _decades(low, high, prefixed=False):
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    every = max(1, math.ceil((last - first + 1) / 6))
+    label = _PREFIXED if prefixed else "format(datum.value, ',~r')"
+    return alt.Axis(values=[10.0**power for power in range(first, last + 1, every)], labelExpr=label)
+
+
+def _between(shares):
+    least, most = (f"{number(100 * share, 2)} %" for share in (min(shares), max(shares)))
+    return least if least == most else f"{least} to {most}"
+
+
+def _tokens(count):
+    return f"{count:,} token" + "s" * (count != 1)
+
+
+def _short(of: Chip) -> str:
+    return of.name.partition(" (")[0].removesuffix(" 80GB")
