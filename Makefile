@@ -39,7 +39,8 @@ bench: $(SITE)/built
 $(VENV)/ready: requirements.lock pyproject.toml
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed and none was found; name one: make PYTHON=/path/to/python3.12 book'; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'The venv module is needed (Debian, Ubuntu: apt-get install python3-venv)'; exit 1; }
-	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: --requirement requirements.lock
+	@echo 'Filling $(VENV) from requirements.lock: about 1.3 GB on the disk, a minute or two'
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --only-binary :all: --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
