@@ -51,7 +51,7 @@ class Efficiency:
     >>> from hwlab.specs.chips import chip
     >>> e = efficiency_of(chip("h100-sxm"))
     >>> e.memory, e.figures["memory"].grade
-    (0.79, 'derived')
+    (0.785, 'derived')
     """
 
     compute: float = 1.0
