@@ -34,7 +34,7 @@ for (const part of ["tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/ext
 
 // Styles: one file, in this order, so that no page depends on the order of several links
 const LIVE = (await files(figures, ".css")).map((path) => `@import ${JSON.stringify(path)};`);
-const css = ["tokens", "symbols", "icons", "book", "practice"].map((name) => `@import ${JSON.stringify(join(here, "css", name + ".css"))};`);
+const css = ["tokens", "symbols", "icons", "book", "practice", "spec", "catalogue"].map((name) => `@import ${JSON.stringify(join(here, "css", name + ".css"))};`);
 css.push(...LIVE, `@import ${JSON.stringify(join(here, "css/print.css"))};`);
 await build({
   stdin: { contents: css.join("\n"), resolveDir: here, loader: "css" },
