@@ -272,8 +272,8 @@ ICONS = {  # the theme's own icons, by its names for them
     "chevron-down": '<path d="m5 9 7 7 7-7"/>',
     "arrow-up": '<path d="M12 20.5V4M5.5 10.5 12 4l6.5 6.5"/>',
     "rocket": '<path d="M5.5 3.5v17l14-8.5z"/>',
-    "square-github": '<circle cx="6.5" cy="5" r="2.5"/><circle cx="6.5" cy="19" r="2.5"/><circle cx="17.5" '
-    'cy="8" r="2.5"/><path d="M6.5 7.5v9M17.5 10.5c0 4-11 2-11 6"/>',
+    "github": '<circle cx="6.5" cy="5" r="2.5"/><circle cx="6.5" cy="19" r="2.5"/><circle cx="17.5" cy="8" r="2.5"/>'
+    '<path d="M6.5 7.5v9M17.5 10.5c0 4-11 2-11 6"/>',  # a branch: no trademark is drawn
     "lightbulb": '<path d="M9 17.5a6.5 6.5 0 1 1 6 0zM9.5 21h5"/>',
     "pencil": '<path d="m4 20 1-4.5L16.5 4l3.5 3.5L8.5 19z"/>',
 }
