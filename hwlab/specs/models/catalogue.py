@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from hwlab.specs.models.families import read
 from hwlab.specs.models.spec import ModelSpec
@@ -24,14 +24,20 @@ class UnknownModelError(ValueError, KeyError):
 
 
 @cache
-def _sections() -> dict[str, str]:
-    """The text of each entry by id, not yet parsed: one entry is read in a fraction of the time of all."""
-    text = (files("hwlab.specs") / "data" / "models.toml").read_text(encoding="utf-8")
-    sections = {}
-    for block in text.split("\n\n"):
-        if block.startswith('["'):
-            sections[block[2 : block.index('"', 2)]] = block
-    return sections
+def _blocks() -> dict[str, str]:
+    """The text of each table of the catalogue by name, not yet parsed: one is read far sooner than all."""
+    text = (Path(__file__).parents[1] / "data" / "models.toml").read_text(encoding="utf-8")
+    blocks = (block for block in text.split("\n\n") if block.startswith("["))
+    return {block[1 : block.index("]")].strip('"'): block for block in blocks}
+
+
+@cache
+def _sources() -> dict[str, str]:
+    return tomllib.loads(_blocks()["sources"])["sources"]
+
+
+def _ids() -> list[str]:
+    return [id for id in _blocks() if id != "sources"]
 
 
 @cache
@@ -58,12 +64,12 @@ def model(id: str) -> ModelSpec:
         ...
     hwlab.specs.models.catalogue.UnknownModelError: no model 'llama-70b'; nearest are llama-2-70b, ...
     """
-    sections = _sections()
-    if id not in sections:
-        near = get_close_matches(str(id), sections, n=4, cutoff=0.3)
-        raise UnknownModelError(f"no model {id!r}; nearest are {', '.join(near) or ', '.join(sections)}")
-    entry = tomllib.loads(sections[id])[id]
+    if id not in _ids():
+        near = get_close_matches(str(id).lower(), _ids(), n=4, cutoff=0.3) or _ids()
+        raise UnknownModelError(f"no model {id!r}; nearest are {', '.join(near)}")
+    entry = tomllib.loads(_blocks()[id])[id]
     config = entry.pop("config") | dict.fromkeys(entry.pop("null", ()))
+    entry["source"] = _sources()[entry["source"]]
     return read(config, id=id, name=entry.pop("name"), assume=entry.pop("assume", None), published=entry)
 
 
@@ -72,7 +78,7 @@ def models() -> tuple[ModelSpec, ...]:
 
     Examples
     --------
-    >>> [m.id for m in models() if m.num_experts == 0 and m.num_params > 300e9]
-    ['llama-3.1-405b']
+    >>> [m.id for m in models() if m.num_experts == 0 and m.num_params > 200e9]
+    ['llama-3.1-405b', 'palm-540b']
     """
-    return tuple(model(id) for id in _sections())
+    return tuple(model(id) for id in _ids())

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
 __all__ = ["ConfigError", "Fields", "load"]
 
-# Above these a value is a slip of the keyboard, not a model. Largest seen: 126 layers, hidden 18432,
-# 131072-wide blocks, vocabulary 262208, 896 experts, contexts of ten million tokens.
-MOST = {"layers": 10_000, "heads": 65_536, "size": 2**24, "experts": 65_536, "vocab": 2**27, "tokens": 2**40}
+# Above these a value is a slip of the keyboard, not a model. Largest in the catalogue: 126 layers, 232 heads,
+# blocks 73,728 wide, 512 experts, a vocabulary of 262,208, contexts of ten million tokens.
+MOST = {"layers": 10_000, "heads": 65_536, "size": 2**20, "experts": 65_536, "vocab": 2**27, "tokens": 2**40}
 
 
 class ConfigError(ValueError):
@@ -80,6 +80,7 @@ class Fields:
     def __init__(self, raw: Mapping, *, path: str = "", assumptions: list[str] | None = None):
         self.raw, self.path = raw, path
         self.seen: set[str] = set()
+        self.inners: list[Fields] = []
         self.assumptions: list[str] = [] if assumptions is None else assumptions
 
     def error(self, name: str, wanted: str) -> ConfigError:
@@ -112,7 +113,10 @@ class Fields:
         name, most = self._find(names), MOST[kind]
         if name is None:
             if default is REQUIRED:
-                raise self.error(names[0], f"give a whole number from {low} to {most}")
+                named = next((n for n in names if n in self.raw), names[0])
+                others = ", ".join(n for n in names if n != named)
+                or_else = f" (elsewhere called {others})" if others else ""
+                raise self.error(named, f"give a whole number from {low} to {most}{or_else}")
             if assume:
                 self.assume(names[0], assume)
             return default
@@ -170,11 +174,18 @@ class Fields:
             raise self.error(name, f"give a list of different layer numbers from {low} to {low + layers - 1}")
         return list(value)
 
-    def refuse_unread(self, *names: str) -> None:
-        """A field that shapes a model but that no reader looked at is an error, unless it is off or empty."""
-        for name in names:
-            if name not in self.seen and self.raw.get(name) not in (None, False, 0, [], {}, ""):
-                raise self.error(name, "the reader of this architecture does not know what it does to the shape")
+    def refuse_unread(self, names: Iterable[str], reader: str) -> None:
+        """Fields that shape a model but that no reader looked at are an error, unless they are off or empty."""
+        unread = []
+        for f in (self, *self.inners):
+            unread += [(f, n) for n in names if n not in f.seen and f.raw.get(n) not in (None, False, 0, [], {}, "")]
+        if unread:
+            said = ", ".join(f"{f.path}{n} is {shown(f.raw[n])}" for f, n in unread)
+            raise ConfigError(
+                unread[0][1],
+                f"{said}; that shapes a model in a way the reader of {reader} does not know. Its counts would be "
+                "wrong, so none are given; remove what does not apply",
+            )
 
     def inner(self, name: str) -> Fields:
         """The object under `name`, with its own fields."""
@@ -182,7 +193,9 @@ class Fields:
         value = self.raw.get(name)
         if not isinstance(value, Mapping):
             raise self.error(name, "give an object, {...}")
-        return Fields(value, path=f"{self.path}{name}.", assumptions=self.assumptions)
+        inner = Fields(value, path=f"{self.path}{name}.", assumptions=self.assumptions)
+        self.inners.append(inner)
+        return inner
 
     def assume(self, name: str, what: str) -> None:
         self.assumptions.append(f"{self.path}{name} is absent: {what}")

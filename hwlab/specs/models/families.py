@@ -20,7 +20,7 @@ _HYBRID = {"mixers": mixers.delta_and_gated_attention}
 
 _TRANSFORMERS = {
     "llama": _LLAMA,
-    "mistral": Family(windows="all"),
+    "mistral": Family(windows="all 4096"),
     "ministral3": Family(windows="all", head_dim=128),
     "mixtral": Family(windows="all", moe=routed.everywhere),
     "qwen2": Family(qkv_bias=True, windows="switch"),
@@ -109,7 +109,8 @@ _SHAPING = findall(
     num_shared_experts shared_expert_intermediate_size shared_intermediate_size moe_shared_expert_intermediate_size
     first_k_dense_replace moe_layer_freq decoder_sparse_step mlp_only_layers moe_layers interleave_moe_layer_step
     moe_latent_size routed_expert_hidden_size latent_moe_use_norm intermediate_size_mlp mlp_layer_types
-    kv_lora_rank q_lora_rank o_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim mla_use_output_gate
+    kv_lora_rank q_lora_rank o_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim
+    mla_use_output_gate use_full_rank_gate
     index_topk index_n_heads index_head_dim compress_ratios compress_rates hc_mult attn_res_block_size
     layer_types layers_block_type hybrid_override_pattern hybrid_layer_pattern block_configs attn_type_list
     sliding_window sliding_window_size sliding_window_pattern use_sliding_window attention_chunk_size
@@ -150,12 +151,12 @@ def read(
     facts["tied_embeddings"] = _tied(outer, inner, family, architecture)
     facts["max_context_tokens"] = inner.integer(*_CONTEXT, kind="tokens", default=None)
     facts["weight_dtype"], facts["kept_kinds"] = _published_dtype(outer, inner)
-    inner.refuse_unread(*_SHAPING)
+    inner.refuse_unread(_SHAPING, architecture)
     for field in _MTP:
         layers = inner.integer(field, kind="layers", low=0, default=0)
         if layers:
             inner.assumptions.append(f"{field} {layers}: layers that draft further tokens are not counted")
-    return ModelSpec(
+    spec = ModelSpec(
         id=id,
         name=name or id or architecture,
         architecture=architecture,
@@ -163,6 +164,14 @@ def read(
         published=published or {},
         **facts,
     )
+    if spec.num_params > 10**15:
+        said = ", ".join(f"{n} is {getattr(spec, n)}" for n in ("hidden_size", "num_layers", "intermediate_size"))
+        raise ConfigError(
+            "hidden_size",
+            f"{said}, num_experts is {spec.num_experts}: {spec.num_params:.1e} parameters "
+            "in all; give the sizes of a model below 1e15",
+        )
+    return spec
 
 
 def _text_part(outer: Fields) -> Fields:

@@ -156,7 +156,6 @@ def delta_and_latent(f: Fields, hidden: int, layers: int) -> tuple[list[Part], d
     linear = set(inner.layer_numbers("kda_layers", layers, low=1))
     if full & linear or len(full | linear) != layers:
         raise inner.error("kda_layers", f"with full_attn_layers it must name each of the {layers} layers once")
-    inner.refuse_unread("full_rank_gate", "use_full_rank_gate", "gate_lower_bound")
     width, state = heads * dim, heads * dim * dim
     delta = (
         parts.weights(("q", hidden, width), ("k", hidden, width), ("v", hidden, width), kind="recurrent")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 
-from hwlab.formula import minimum
+from hwlab.formula import maximum, minimum
 from hwlab.specs.models.parts import Matmul, Part, Reach
 from hwlab.units import bytes_per_element
 
@@ -75,7 +75,10 @@ class ModelSpec:
     published : Mapping
         Of a catalogue model: `source`, `hub` name, `params` and `active_params` as published, `rounded`, `note`.
     num_params, num_active_params : int
-        Embeddings included; active leaves out the experts that a token does not visit.
+        Embeddings included; active leaves out the experts that a token does not visit. Some cards leave out the
+        embedding table as well: subtract `num_embedding_params` to compare.
+    num_embedding_params : int
+        The input table, learned positions included; also the output head where that is tied.
 
     Examples
     --------
@@ -109,6 +112,7 @@ class ModelSpec:
     published: Mapping[str, object] = field(default_factory=dict, compare=False)
 
     num_params: int = field(init=False)
+    num_embedding_params: int = field(init=False)
     num_active_params: int = field(init=False)
     state_bytes: int = field(init=False)
     reaches: tuple[Reach, ...] = field(init=False, repr=False)
@@ -142,6 +146,7 @@ class ModelSpec:
         total = table + (0 if self.tied_embeddings else head) + held[False] + kept_dense + experts
         idle = experts - experts * self.experts_per_token // self.num_experts if self.num_experts else 0
         put("num_params", total)
+        put("num_embedding_params", table)
         put("num_active_params", total - idle)
         put("_expert_params", experts)
         put("_quantised_dense", held[False])
@@ -269,7 +274,7 @@ class ModelSpec:
         for reach in self.reaches:
             attended = reach.attended(context)
             if reach.absorbed_flop:
-                expanded = reach.pair_flop * attended + reach.expand_flop * (context - 1)
+                expanded = reach.pair_flop * attended + reach.expand_flop * maximum(context - 1, 0)
                 flop = flop + minimum(reach.absorbed_flop * attended, expanded)
             else:
                 flop = flop + reach.pair_flop * attended

@@ -84,7 +84,8 @@ def attention_shape(f: Fields, hidden: int, family: Family) -> dict:
 def layer_limits(f: Fields, layers: int, rule: str) -> list[tuple[int | None, bool]]:
     """(limit, chunked) of each layer.
 
-    `layer_types` decides where it is given. Else `rule`: "all" layers have the window; "switch": those from
+    `layer_types` decides where it is given. Else `rule`: "all" layers have the window, if there is one ("all 4096":
+    that one if nothing is said); "switch": those from
     `max_window_layers` on, if `use_sliding_window`; "every N": all but each N-th, N being
     `sliding_window_pattern` where that is given; "chunk": chunks in all but each fourth; "none": no layer.
     """
@@ -101,10 +102,14 @@ def layer_limits(f: Fields, layers: int, rule: str) -> list[tuple[int | None, bo
     elif rule == "switch":
         first = f.integer("max_window_layers", kind="layers", low=0)
         kinds = [window if i >= first else full for i in range(layers)]
-    elif rule == "all":
-        if "sliding_window" not in f.raw:
-            f.assume("sliding_window", "no window assumed")
+    elif rule.startswith("all"):
+        usual = rule.removeprefix("all").strip()
+        if usual and "sliding_window" not in f.raw:
+            f.assume("sliding_window", f"{usual} assumed, the default of its class")
+            return [(int(usual), False)] * layers
         kinds = [full if f.integer("sliding_window", kind="tokens", default=None) is None else window] * layers
+    elif rule == "chunk" and "attention_chunk_size" in f.raw and not f.has("attention_chunk_size"):
+        kinds = [full] * layers
     elif rule == "chunk":
         step = f.integer("no_rope_layer_interval", kind="layers", default=4)
         f.assume("layer_types", f"all but every {step}th layer attend in chunks, the default of its class")
@@ -167,7 +172,7 @@ def read_transformer(f: Fields, family: Family) -> dict:
         dense = parts.mlp(hidden, width, gated=family.gated, bias=_decided(f, family.mlp_bias, family.bias_default))
         blocks = [dense if block is None else block for block in blocks]
     else:
-        f.ignore("intermediate_size")
+        f.ignore("intermediate_size", family.dense_width)
         width = expert.n
     facts["intermediate_size"] = width
 

@@ -141,7 +141,10 @@ def nemotron_h(f: Fields, _: Family) -> dict:
         bias=f.flag("use_bias", False),
         state_itemsize=state_itemsize(f, "mamba_ssm_cache_dtype"),
     )
-    if "E" in pattern:
+    if "E" not in pattern:
+        f.ignore("n_routed_experts", "num_experts_per_tok", "n_shared_experts")
+        f.ignore("moe_intermediate_size", "moe_shared_expert_intermediate_size")
+    else:
         route = routing(f)
         shared = f.integer("moe_shared_expert_intermediate_size")
         if f.integer("n_shared_experts", kind="experts") != 1:
@@ -172,7 +175,9 @@ def jamba(f: Fields, _: Family) -> dict:
             raise f.error(f"{kind}_layer_offset", f"give a number below {kind}_layer_period, {period}")
         return {i for i in range(layers) if i % period == offset}
 
-    attends, routes = hits("attn"), hits("expert") if route["num"] > 1 else set()
+    attends, routes = hits("attn"), hits("expert")
+    if route["num"] == 1:
+        routes = set()
     full = parts.attention(hidden, *shape.values())
     scan = parts.mamba(
         hidden,
