@@ -7,6 +7,7 @@ page. Elsewhere the same module runs as an anywidget on the same state.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -53,6 +54,9 @@ def compiled(chart) -> dict:
 def picture(spec: dict) -> str:
     """`spec` (Vega, with numbers for its signals) as SVG for a page: scales with its place, follows dark mode."""
     svg = vl_convert.vega_to_svg(spec)
+    own = hashlib.sha256(json.dumps(spec).encode()).hexdigest()[:8]  # pictures share a page, so their ids must differ
+    ids = {found: f"hw-{own}-{i}" for i, found in enumerate(dict.fromkeys(re.findall(r' id="(\w+)"', svg)))}
+    svg = re.sub(r'(?<= id=")\w+(?=")|(?<=url\(#)\w+(?=\))', lambda found: ids[found[0]], svg)
     return re.sub(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', svg, count=1)
 
 
