@@ -195,11 +195,14 @@ def _logic(op, a, b):
     return Sym(op, a, b, kind="bool")
 
 
+_PLAIN = frozenset((float, int, bool, str))
+
+
 def life_of(*xs):
     """Which of the four lives these arguments lead: "py", "numpy", "jax" or "sym"."""
     life = "py"
     for x in xs:
-        if type(x) is float or type(x) is int:
+        if type(x) in _PLAIN:
             continue
         if isinstance(x, Sym):
             return "sym"
@@ -227,14 +230,18 @@ def maximum(a, b):
     >>> maximum(2, 3.5)
     3.5
     """
-    life = life_of(a, b)
-    if life == "py":
+    if type(a) in _PLAIN and type(b) in _PLAIN:
         return a if a >= b or a != a else b  # NaN wins, as in NumPy and the page
+    life = life_of(a, b)
+    if life == "py":  # Fraction, Decimal
+        return a if a >= b or a != a else b
     return _arithmetic("max", a, b) if life == "sym" else _numpy_of(life).maximum(a, b)
 
 
 def minimum(a, b):
     """The lesser of two numbers, element by element for arrays."""
+    if type(a) in _PLAIN and type(b) in _PLAIN:
+        return a if a <= b or a != a else b
     life = life_of(a, b)
     if life == "py":
         return a if a <= b or a != a else b
@@ -251,6 +258,8 @@ def where(condition, a, b):
     >>> where(3 > 2, "memory", "compute")
     'memory'
     """
+    if type(condition) is bool:
+        return a if condition else b
     life = life_of(condition, a, b)
     if life == "py":
         return a if condition else b

@@ -41,6 +41,7 @@ _DTYPES = {
 }
 
 BITS = MappingProxyType({dtype: bits for dtype, (bits, _) in _DTYPES.items()})
+_BYTES = {dtype: bits / 8 for dtype, bits in BITS.items()}
 
 
 def _known(dtype):
@@ -63,7 +64,10 @@ def bytes_per_element(dtype: str) -> float:
     >>> bytes_per_element("bf16"), bytes_per_element("nvfp4")
     (2.0, 0.5625)
     """
-    return _known(dtype)[0] / 8
+    try:
+        return _BYTES[dtype]
+    except (KeyError, TypeError):
+        return _known(dtype)[0] / 8  # raises, and says why
 
 
 def compute_dtype(dtype: str) -> str:

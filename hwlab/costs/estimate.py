@@ -1,0 +1,633 @@
+"""What to expect of a model on chips: time to first token, time per output token, what binds, what it fills.
+
+`estimate` counts the work of a prompt and of a mean decode step, prices it at what the chips sustain, and
+answers with one record. A machine whose memory does not hold the model is refused (`DoesNotFit`), never
+simulated; `fits` asks first. Requests are served together as one batch: all prompts in one pass, then all
+answers token by token. Queues and a scheduler are not part of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cache
+
+from hwlab.costs.efficiency import Band, Efficiency, band_of, efficiency_of
+from hwlab.costs.roofline import (
+    StepTime,
+    Work,
+    cache_dtype,
+    decode_step_work,
+    kv_bytes_per_chip,
+    prefill_work,
+    price,
+    rates,
+)
+from hwlab.formula import ceil, life_of, maximum, number, si, where
+from hwlab.units import compute_dtype
+
+
+class DoesNotFit(ValueError):
+    """The weights and the cache do not fit in the memory of the chips.
+
+    Attributes
+    ----------
+    needed, available : float
+        Bytes on the fullest chip, and bytes that a chip has for them.
+    chips_required : int or None
+        Least number of these chips that would do; None if no number would, because one layer cannot be cut finer.
+    """
+
+    def __init__(self, message, needed, available, chips_required):
+        super().__init__(message)
+        self.needed, self.available, self.chips_required = needed, available, chips_required
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One pass: the reading of the prompts, or a mean step of decode.
+
+    Attributes
+    ----------
+    time : StepTime
+    seconds, bound, ratio
+        Of `time`: how long, what takes longest, and how many times longer than what comes next.
+    mfu, mbu : float
+        FLOP of the model, and bytes of weights and cache, over what the chips could do in that time at their
+        dense datasheet rates. Attention is included; nothing is counted twice.
+    flop, memory_bytes : float
+        Of one chip.
+    """
+
+    time: StepTime
+    work: Work = field(repr=False)
+    peak_flop_per_s: float = field(repr=False)
+    memory_bytes_per_s: float = field(repr=False)
+
+    @property
+    def seconds(self):
+        return self.time.seconds
+
+    @property
+    def bound(self):
+        return self.time.bound
+
+    @property
+    def ratio(self):
+        return self.time.ratio
+
+    @property
+    def flop(self):
+        return self.work.flop
+
+    @property
+    def memory_bytes(self):
+        return self.work.memory_bytes
+
+    @property
+    def mfu(self):
+        return self.work.flop / (self.time.seconds * self.peak_flop_per_s)
+
+    @property
+    def mbu(self):
+        return self.work.memory_bytes / (self.time.seconds * self.memory_bytes_per_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What `estimate` expects. Numbers, or arrays of the broadcast shape of batch, prompt and output.
+
+    Attributes
+    ----------
+    ttft_s : float
+        Time to first token: all prompts of the batch are read in one pass.
+    tpot_s : float
+        Time per output token: one decode step at the answer's mean context.
+    tokens_per_s : float
+        Output tokens of all sequences over the time from the first prompt to the last token.
+    tokens_per_s_per_user : float
+        Pace of one answer once it runs: 1 / tpot_s.
+    prefill, decode : Phase
+        What binds in either and by how much, and their utilization.
+    bound : str
+        What binds where most of the time is spent.
+    mfu, mbu : float
+        Of the whole run, prompts and answers.
+    weight_bytes, kv_bytes : float
+        On each chip; the cache at its fullest.
+    memory_bytes : float
+        What a chip has for both.
+    kv_fraction : float
+        Share of `memory_bytes` that the cache takes at its fullest.
+    fits : bool
+        True, or an array of bool: where False, times are NaN.
+    chips_required : int or None
+        Least number of these chips that hold weights and cache, whatever their speed.
+    chips, tensor, data : int
+        Chips in all = replicas (`data`) x chips that share every layer (`tensor`).
+    dtype, kv_dtype : str
+    efficiency : Efficiency
+    ttft_band_s, tpot_band_s : tuple of float, or None
+        Where 80 % of published measurements would put the time; None where none was compared.
+
+    Examples
+    --------
+    >>> import hwlab
+    >>> e = estimate(hwlab.model("llama-3.1-70b"), hwlab.chip("h100-sxm"), chips=8, batch=32, dtype="fp8")
+    >>> e.decode.bound, e.tensor, e.data, e.chips_required
+    ('network', 8, 1, 2)
+    """
+
+    model: object = field(repr=False)
+    chip: object = field(repr=False)
+    chips: int
+    tensor: int
+    data: int
+    batch: float
+    prompt_tokens: float
+    output_tokens: float
+    dtype: str
+    kv_dtype: str
+    efficiency: Efficiency = field(repr=False)
+    ttft_s: float
+    tpot_s: float
+    prefill: Phase = field(repr=False)
+    decode: Phase = field(repr=False)
+    weight_bytes: float
+    kv_bytes: float
+    memory_bytes: float
+    fits: bool
+
+    @property
+    def seconds(self):
+        """From the first prompt to the last token."""
+        return self.ttft_s + (self.output_tokens - 1) * self.tpot_s
+
+    @property
+    def tokens_per_s(self):
+        return self.batch * self.output_tokens / self.seconds
+
+    @property
+    def tokens_per_s_per_user(self):
+        return 1 / self.tpot_s
+
+    @property
+    def bound(self):
+        longer_prefill = self.ttft_s >= (self.output_tokens - 1) * self.tpot_s
+        return where(longer_prefill, self.prefill.bound, self.decode.bound)
+
+    @property
+    def mfu(self):
+        return self._over_the_run(self.prefill.flop, self.decode.flop, self.prefill.peak_flop_per_s)
+
+    @property
+    def mbu(self):
+        return self._over_the_run(self.prefill.memory_bytes, self.decode.memory_bytes, self.prefill.memory_bytes_per_s)
+
+    def _over_the_run(self, prefill, step, rate):
+        return (prefill + (self.output_tokens - 1) * step) / (self.seconds * rate)
+
+    @property
+    def kv_fraction(self):
+        return self.kv_bytes / self.memory_bytes
+
+    @property
+    def chips_required(self):
+        return chips_required(
+            self.model,
+            self.chip,
+            batch=self.batch,
+            tokens=self.prompt_tokens + self.output_tokens,
+            dtype=self.dtype,
+            kv_dtype=self.kv_dtype,
+            efficiency=self.efficiency,
+        )
+
+    def band(self, phase: str) -> Band | None:
+        """How published measurements lie about predictions like this: "prefill" or "decode"; None if none was compared.
+
+        Bands belong to the default constants, so there is none when `efficiency` was given.
+        """
+        if phase not in ("prefill", "decode"):
+            raise ValueError(f"phase is {phase!r}; give 'prefill' or 'decode'")
+        if self.efficiency is not efficiency_of(self.chip):
+            return None
+        routed = "_routed" if phase == "decode" and self.model.num_experts and self.chip.kind == "gpu" else ""
+        return band_of(self.chip.kind, phase + routed)
+
+    @property
+    def ttft_band_s(self):
+        band = self.band("prefill")
+        return band and (self.ttft_s * band.low, self.ttft_s * band.high)
+
+    @property
+    def tpot_band_s(self):
+        band = self.band("decode")
+        return band and (self.tpot_s * band.low, self.tpot_s * band.high)
+
+    def explain(self, phase: str = "decode") -> str:
+        """One sentence: what binds in "prefill" or "decode", by how much, and what would flip it.
+
+        Raises
+        ------
+        ValueError
+            If the estimate holds arrays, or there is no such phase.
+
+        Examples
+        --------
+        >>> import hwlab
+        >>> e = estimate(hwlab.model("llama-3.1-8b"), hwlab.chip("h100-sxm"), prompt_tokens=1024, output_tokens=128)
+        >>> e.explain("prefill")
+        'Prefill takes 19.5 ms and is compute-bound: arithmetic takes 3.24 × as long as memory traffic; the two are ...'
+        """
+        if phase not in ("prefill", "decode"):
+            raise ValueError(f"phase is {phase!r}; give 'prefill' or 'decode'")
+        if life_of(self.tpot_s) != "py":
+            raise ValueError("explain speaks of one configuration; this estimate holds arrays")
+        return _explain(self, phase)
+
+
+def _checked(name, value, whole=True):
+    """`value` as it is, if it is a whole number of at least 1 or an array of them."""
+    if type(value) is int and 1 <= value < 2**53:
+        return value
+    life = life_of(value)
+    if life in ("jax", "sym"):
+        return value
+    if life == "numpy":
+        if value.dtype.kind not in "iuf" or not (value >= 1).all() or not (value < 2**53).all():
+            raise ValueError(f"{name} holds {value!r}; every element must be a number of at least 1")
+        if value.dtype.kind == "f" and whole and not (value == value.round()).all():
+            raise ValueError(f"{name} holds {value!r}; every element must be whole")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1, or an array")
+    if not 1 <= value < 2**53 or value != int(value):
+        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+    return value
+
+
+def _checked_count(name, value):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1")
+    if value < 1:
+        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+    return value
+
+
+def tensor_sizes(model, chip) -> tuple[int, ...]:
+    """Into how many chips the layers of `model` can be cut: heads and widths must come out whole.
+
+    Never more than the chip's scale-up fabric joins, where that is known, and one where the chip has no
+    published link.
+
+    Examples
+    --------
+    >>> import hwlab
+    >>> tensor_sizes(hwlab.model("llama-3.1-8b"), hwlab.chip("h100-sxm"))
+    (1, 2, 4, 8, 16, 32)
+    """
+    if chip.link_bytes_per_s is None:
+        return (1,)
+    most = chip.chips_per_system or 1024
+    return _sizes(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, most)
+
+
+@cache
+def _sizes(heads, kv_heads, width, most):
+    return tuple(t for t in range(1, min(heads, most) + 1) if _why_not(heads, kv_heads, width, t) is None)
+
+
+def _why_not(heads, kv_heads, width, tensor):
+    """What keeps `tensor` chips from sharing a layer, or None."""
+    for name, size in (("heads", heads), ("the width of the MLP", width)):
+        if size % tensor:
+            return f"{name} ({size}) cannot be cut into {tensor}"
+    if kv_heads and kv_heads % tensor and tensor % kv_heads:
+        return f"KV heads ({kv_heads}) can neither be cut into {tensor} nor each be held by as many chips"
+    return None
+
+
+def _chosen(model, chip, chips, tensor, data):
+    """(tensor, data) with tensor * data == chips."""
+    sizes = tensor_sizes(model, chip)
+    if tensor is None and data is None:
+        return next((t, chips // t) for t in reversed(sizes) if chips % t == 0)
+    if tensor is None:
+        tensor = chips // _checked_count("data", data)
+    elif data is None:
+        data = chips // _checked_count("tensor", tensor)
+    if _checked_count("tensor", tensor) * _checked_count("data", data) != chips:
+        raise ValueError(f"chips is {chips}, tensor {tensor} and data {data}; give numbers with tensor x data = chips")
+    if tensor in sizes:
+        return tensor, data
+    reason = _why_not(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, tensor)
+    if chip.link_bytes_per_s is None:
+        reason = f"{chip.name} has no published link rate"
+    elif reason is None:
+        reason = f"the scale-up fabric of {chip.name} joins {chip.chips_per_system} chips"
+    raise ValueError(f"tensor is {tensor}, but {reason}; give one of {', '.join(map(str, sizes))}")
+
+
+def _usable(chip, efficiency):
+    if chip.memory_bytes is None:
+        raise ValueError(f"{chip.name} has no published memory size")
+    return chip.memory_bytes * efficiency.usable_memory
+
+
+def _needed(model, batch, tokens, dtype, kv_dtype, tensor, data):
+    """(weight bytes, cache bytes at its fullest) on the fullest chip."""
+    sequences = batch if data == 1 else ceil(batch / data)
+    kv = kv_bytes_per_chip(model, model.kv_bytes(tokens, kv_dtype), tensor) * sequences
+    return model.weight_bytes(dtype) / tensor, kv
+
+
+def chips_required(model, chip, *, batch=1, tokens=1, dtype="bf16", kv_dtype=None, efficiency=None) -> int | None:
+    """Least number of `chip` that hold the weights and the cache of `batch` sequences of `tokens` tokens.
+
+    Layers are cut as far as `tensor_sizes` allows, sequences shared among replicas.
+
+    Returns
+    -------
+    int or None
+        None if no number of them does.
+
+    Raises
+    ------
+    ValueError
+        If `batch` or `tokens` is an array, or the chip has no published memory size.
+
+    Examples
+    --------
+    DeepSeek-V3 in bf16 weighs 1.34 TB:
+
+    >>> import hwlab
+    >>> chips_required(hwlab.model("deepseek-v3"), hwlab.chip("h100-sxm"), tokens=4096)
+    32
+    """
+    for name, value in (("batch", batch), ("tokens", tokens)):
+        if life_of(value) != "py":
+            raise ValueError(f"{name} is an array; ask for one configuration at a time")
+    efficiency = efficiency or efficiency_of(chip)
+    available = _usable(chip, efficiency)
+    best = None
+    for tensor in tensor_sizes(model, chip):
+        weights, kv = _needed(model, 1, tokens, dtype, kv_dtype or cache_dtype(dtype), tensor, 1)
+        sequences = batch if kv == 0 else math.floor((available - weights) / kv)
+        if weights <= available and sequences >= 1:
+            chips = tensor * math.ceil(batch / sequences)
+            best = chips if best is None else min(best, chips)
+    return best
+
+
+def fits(
+    model,
+    chip,
+    *,
+    chips=1,
+    batch=1,
+    prompt_tokens=1024,
+    output_tokens=128,
+    dtype="bf16",
+    kv_dtype=None,
+    tensor=None,
+    data=None,
+    efficiency=None,
+):
+    """Whether `estimate`, asked the same, would find memory enough: bool, or an array of bool.
+
+    Examples
+    --------
+    >>> import hwlab
+    >>> [fits(hwlab.model("llama-3.1-70b"), hwlab.chip("h100-sxm"), chips=n) for n in (1, 2)]
+    [False, True]
+    """
+    _validate(batch, prompt_tokens, output_tokens, chips)
+    efficiency = efficiency or efficiency_of(chip)
+    tensor, data = _chosen(model, chip, chips, tensor, data)
+    tokens = prompt_tokens + output_tokens
+    needed = sum(_needed(model, batch, tokens, dtype, kv_dtype or cache_dtype(dtype), tensor, data))
+    return needed <= _usable(chip, efficiency)
+
+
+def _validate(batch, prompt_tokens, output_tokens, chips):
+    _checked("batch", batch)
+    _checked("prompt_tokens", prompt_tokens)
+    _checked("output_tokens", output_tokens)
+    _checked_count("chips", chips)
+
+
+def estimate(
+    model,
+    chip,
+    *,
+    chips=1,
+    batch=1,
+    prompt_tokens=1024,
+    output_tokens=128,
+    dtype="bf16",
+    kv_dtype=None,
+    tensor=None,
+    data=None,
+    efficiency=None,
+) -> Estimate:
+    """What to expect of `model` on `chips` of `chip`.
+
+    Parameters
+    ----------
+    model : ModelSpec
+    chip : Chip
+    chips : int
+        How many chips in all.
+    batch : int or array
+        Sequences served together, over all chips.
+    prompt_tokens, output_tokens : int or array
+        Of each sequence. Arrays broadcast against each other and against `batch`.
+    dtype : str
+        Of the weights, one of `hwlab.units.BITS`. Its `compute_dtype` says which peak counts.
+    kv_dtype : str, optional
+        Of the KV cache; as the weights where they have 16 bits or more, else bf16.
+    tensor : int, optional
+        Chips that share every layer (tensor parallel, two all-reduces a layer). By default as many as heads,
+        widths and the scale-up fabric allow.
+    data : int, optional
+        Replicas that share the batch; by default `chips` / `tensor`. The busiest one is timed.
+    efficiency : Efficiency, optional
+        What the chips sustain: by default the constants of the chip's kind. `IDEAL` is the bare roofline.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    DoesNotFit
+        If weights and cache exceed the memory of the chips: needed, available and chips required. With arrays
+        there is no error: `fits` is False and times are NaN where it does not fit.
+    ValueError, TypeError
+        If an argument is no positive whole number, the layers cannot be cut that way, or the chip lacks a
+        published peak for the dtype, a bandwidth, a memory size or a link rate.
+
+    Notes
+    -----
+    The answer's first token comes from prefill; of the other output_tokens - 1, the mean one attends to
+    prompt_tokens + output_tokens / 2 tokens, itself included. One step at that context stands for all.
+
+    Examples
+    --------
+    >>> import hwlab
+    >>> e = estimate(hwlab.model("llama-3.1-8b"), hwlab.chip("h100-sxm"), batch=8)
+    >>> round(e.tpot_s * 1e3, 1), e.decode.bound  # milliseconds
+    (7.0, 'memory')
+    >>> estimate(hwlab.model("llama-3.1-70b"), hwlab.chip("h100-sxm"))
+    Traceback (most recent call last):
+    hwlab.costs.estimate.DoesNotFit: Llama 3.1 70B in bf16 with a cache for 1 x 1,152 tokens needs 141.5 GB ...
+    """
+    _validate(batch, prompt_tokens, output_tokens, chips)
+    kv_dtype = kv_dtype or cache_dtype(dtype)
+    efficiency = efficiency or efficiency_of(chip)
+    tensor, data = _chosen(model, chip, chips, tensor, data)
+    available = _usable(chip, efficiency)
+    sustained = rates(chip, dtype, efficiency)
+    tokens = prompt_tokens + output_tokens
+    weight_bytes, kv_bytes = _needed(model, batch, tokens, dtype, kv_dtype, tensor, data)
+    held = weight_bytes + kv_bytes <= available
+    if life_of(held) == "numpy" and held.shape == ():
+        held = bool(held)
+    if held is False:
+        required = chips_required(
+            model, chip, batch=batch, tokens=tokens, dtype=dtype, kv_dtype=kv_dtype, efficiency=efficiency
+        )
+        raise _does_not_fit(
+            model,
+            chip,
+            chips,
+            f"{number(batch)} x {number(tokens)}",
+            dtype,
+            weight_bytes + kv_bytes,
+            available,
+            required,
+        )
+
+    sequences = batch if data == 1 else ceil(batch / data)
+    shared = {"batch": sequences, "dtype": dtype, "kv_dtype": kv_dtype, "tensor": tensor}
+    context = prompt_tokens + maximum(output_tokens / 2, 1)
+    prefill = prefill_work(model, prompt_tokens=prompt_tokens, **shared)
+    decode = decode_step_work(model, context=context, **shared)
+    nominal = {"peak_flop_per_s": chip.peak(compute_dtype(dtype)), "memory_bytes_per_s": chip.memory_bytes_per_s}
+    prefill = Phase(time=price(prefill, sustained), work=prefill, **nominal)
+    decode = Phase(time=price(decode, sustained), work=decode, **nominal)
+    ttft_s, tpot_s = prefill.seconds, decode.seconds
+    if held is not True:
+        ttft_s, tpot_s = where(held, ttft_s, math.nan), where(held, tpot_s, math.nan)
+    return Estimate(
+        model=model,
+        chip=chip,
+        chips=chips,
+        tensor=tensor,
+        data=data,
+        batch=batch,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        dtype=dtype,
+        kv_dtype=kv_dtype,
+        efficiency=efficiency,
+        ttft_s=ttft_s,
+        tpot_s=tpot_s,
+        prefill=prefill,
+        decode=decode,
+        weight_bytes=weight_bytes,
+        kv_bytes=kv_bytes,
+        memory_bytes=available,
+        fits=held,
+    )
+
+
+def _does_not_fit(model, chip, chips, cached, dtype, needed, available, required):
+    if required is None:
+        remedy = "no number of these chips cuts it fine enough"
+    elif required > chips:
+        remedy = f"use {required} chips, or fewer bits a weight"
+    else:
+        remedy = "share each layer among more of them, with tensor="
+    return DoesNotFit(
+        f"{model.name or model.id or model.architecture} in {dtype} with a cache for {cached} tokens needs "
+        f"{si(needed, 'B', 4)} on each of {chips} {chip.name}, which has {si(available, 'B', 4)} for it "
+        f"(of {si(chip.memory_bytes, 'B', 4)}): {remedy}",
+        needed,
+        available,
+        required,
+    )
+
+
+# --- the sentence -----------------------------------------------------------------------------------------------------
+
+_SAID = {
+    "compute": "arithmetic",
+    "memory": "memory traffic",
+    "network": "exchange between chips",
+    "overhead": "launches",
+}
+
+
+def _explain(e, phase):
+    p = getattr(e, phase)
+    parts = {name: getattr(p.time, f"{name}_s") for name in _SAID}
+    second = max((name for name in parts if name != p.bound), key=parts.get)
+    flip = _FLIPS[p.bound](e, phase, p)
+    return (
+        f"{phase.capitalize()} takes {si(p.seconds, 's')} and is {p.bound}-bound: {_SAID[p.bound]} takes "
+        f"{number(p.ratio)} × as long as {_SAID[second]}; {flip}."
+    )
+
+
+def _flip_roof(e, phase, p):
+    r = rates(e.chip, e.dtype, e.efficiency)
+    shared = {"dtype": e.dtype, "kv_dtype": e.kv_dtype, "tensor": e.tensor}
+    if phase == "prefill":
+        tokens = _balance(lambda n: prefill_work(e.model, prompt_tokens=n, **shared), r)
+        if tokens is None:
+            return "no number of tokens in the pass would make it compute-bound"
+        at = f"{number(tokens)} tokens in the pass instead of {number(math.ceil(e.batch / e.data) * e.prompt_tokens)}"
+    else:
+        context = e.prompt_tokens + max(e.output_tokens / 2, 1)
+        batch = _balance(lambda n: decode_step_work(e.model, context=context, batch=n, **shared), r)
+        if batch is None:
+            return (
+                "no batch would make it compute-bound, for each sequence's own cache takes longer to read than to use"
+            )
+        at = f"{number(batch * e.data)} sequences instead of {number(e.batch)}"
+        tokens = e.prompt_tokens + e.output_tokens
+        needed = sum(_needed(e.model, batch * e.data, tokens, e.dtype, e.kv_dtype, e.tensor, e.data))
+        at += ", whose cache the memory would not hold," if needed > e.memory_bytes else ""
+    return f"the two are even at about {at}"
+
+
+def _balance(work_of, r):
+    """Least whole number n of tokens or sequences whose arithmetic takes as long as its memory traffic, or None."""
+
+    def compute_bound(n):
+        work = work_of(n)
+        return work.flop / r.flop_per_s >= work.memory_bytes / r.memory_bytes_per_s
+
+    high = 1
+    while not compute_bound(high):
+        high *= 2
+        if high > 2**40:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if compute_bound(middle) else (middle, high)
+    return high
+
+
+def _flip_network(e, phase, p):
+    return f"links {number(p.ratio)} × as fast, or fewer than {e.tensor} chips to a layer, would shift it"
+
+
+def _flip_overhead(e, phase, p):
+    return f"launches {number(p.ratio)} × as cheap, or more work in the pass, would shift it"
+
+
+_FLIPS = {"compute": _flip_roof, "memory": _flip_roof, "network": _flip_network, "overhead": _flip_overhead}
