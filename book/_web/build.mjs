@@ -32,10 +32,12 @@ for (const [family, faces] of Object.entries(FONTS))
 for (const part of ["tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"])
   await cp(join(modules, "mathjax/es5", part), join(dist, "mathjax", part), { recursive: true });
 
-// Styles: one file, in this order, so that no page depends on the order of several links
-const LIVE = (await files(figures, ".css")).map((path) => `@import ${JSON.stringify(path)};`);
-const css = ["tokens", "symbols", "icons", "book", "practice", "spec", "catalogue"].map((name) => `@import ${JSON.stringify(join(here, "css", name + ".css"))};`);
-css.push(...LIVE, `@import ${JSON.stringify(join(here, "css/print.css"))};`);
+// Styles in one file and one order: names, symbols and the page first, print last, between them what else there is
+const sheet = (name) => join(here, "css", `${name}.css`);
+const first = ["tokens", "symbols", "icons", "book"].map(sheet);
+const between = [...await files(join(here, "css"), ".css"), ...await files(figures, ".css")]
+  .filter((path) => ![...first, sheet("print")].includes(path));
+const css = [...first, ...between, sheet("print")].map((path) => `@import ${JSON.stringify(path)};`);
 await build({
   stdin: { contents: css.join("\n"), resolveDir: here, loader: "css" },
   bundle: true, minify: true, external: ["fonts/*"], outfile: join(dist, "book.css"), logLevel: "warning",

@@ -1,0 +1,234 @@
+"""The look and the manners of a page: what it weighs, how it is reached, what it does in the dark and on paper."""
+
+import gzip
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.book.project import ROOT, pages
+
+COVER, CHAPTER, GLOSSARY = "book/index.html", "book/02-matmul.html", "book/glossary.html"
+PLAIN = ("book/notation.html", "search.html", "genindex.html")
+
+SCROLL_THROUGH = """async () => {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += 600) {
+        scrollTo(0, y);
+        await new Promise(resolve => setTimeout(resolve, 40));
+    }
+}"""
+
+
+def settle(page):
+    """Bring every lazy part of the page in, and wait for it."""
+    page.evaluate(SCROLL_THROUGH)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function("""() => {
+        const all = (selector, holds) => [...document.querySelectorAll(selector)].every(holds);
+        return all(".hw-live", el => el.dataset.ready || el.dataset.failed)
+            && all(".math", el => el.querySelector("mjx-container") || !el.offsetParent);
+    }""")
+
+
+def requests(page, address):
+    """The files that the page asks for while it opens `address`, and their bytes as a server would pack them."""
+    sizes = {}
+
+    def keep(response):
+        body = response.body() if response.ok else b""
+        packed = response.url.endswith((".woff2", ".woff", ".png"))
+        sizes[urlsplit(response.url).path] = len(body) if packed else len(gzip.compress(body, 9))
+
+    page.on("response", keep)
+    page.goto(address, wait_until="networkidle")
+    page.remove_listener("response", keep)
+    return sizes
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("path", [*pages(), *PLAIN[1:]])
+def test_axe_finds_nothing(open_page, path, width, dark):
+    page = open_page(path, width=width, dark=dark)
+    settle(page)
+    page.evaluate((ROOT / "book/_web/node_modules/axe-core/axe.min.js").read_text("utf8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")
+    assert [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]] == []
+
+
+@pytest.mark.parametrize("path", [COVER, CHAPTER, GLOSSARY])
+def test_the_first_view_of_a_page_weighs_less_than_1200_kb(open_page, path, record_property):
+    page = open_page(PLAIN[0])
+    sizes = requests(page, re.sub("book/notation.html", path, page.url))
+    first = {name: size for name, size in sizes.items() if "/mathjax/" not in name and "/live/" not in name}
+    record_property("first_view_bytes", sum(first.values()))
+    lazy = sum(sizes.values()) - sum(first.values())
+    print(f"{path}: {sum(first.values()) / 1e3:.0f} kB compressed, then {lazy / 1e3:.0f} kB of lazy parts")
+    assert sum(first.values()) < 1.2e6
+    assert not [name for name in sizes if re.search("fontawesome|require|thebe|jquery", name)]
+
+
+def test_a_page_without_a_formula_or_a_live_figure_loads_neither_engine(open_page):
+    page = open_page(PLAIN[0])
+    sizes = requests(page, re.sub("book/notation.html", COVER, page.url))
+    assert not [name for name in sizes if "/mathjax/" in name or "/live/" in name]
+
+
+def test_mathematics_comes_when_it_is_near_and_not_before(open_page):
+    page = open_page(CHAPTER, height=300)
+    assert page.evaluate("typeof MathJax.startup") == "undefined"
+    page.locator(".math").first.scroll_into_view_if_needed()
+    page.wait_for_selector("mjx-container")
+
+
+@pytest.mark.parametrize("width", [320, 414, 600, 768, 1000, 1440, 1920])
+@pytest.mark.parametrize("path", [COVER, CHAPTER, GLOSSARY])
+def test_no_page_scrolls_sideways(open_page, path, width):
+    page = open_page(path, width=width)
+    settle(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_written_pages_are_links_on_the_wafer_and_what_was_read_is_copper(open_page):
+    page = open_page(COVER)
+    dies = page.locator(".wafer a")
+    listed = page.locator(".chapters .pages a")
+    assert dies.count() == listed.count() >= 5
+    assert dies.count() + page.locator(".wafer .planned").count() == 24
+    assert page.locator(".chapters .planned").count() == page.locator(".wafer .planned").count()
+    die = page.locator('.wafer a[data-label="2"]')
+    unread = die.locator(".site").evaluate("el => getComputedStyle(el).fill")
+    kept = {"version": 1, "questions": {}, "read": {"2": "2026-11-30"}}
+    page.evaluate("kept => localStorage.setItem('hw:progress', JSON.stringify(kept))", kept)
+    page.reload()
+    assert die.get_attribute("aria-label") == "2 MatMul, read"
+    copper = page.locator(".door.first").evaluate("el => getComputedStyle(el).backgroundColor")
+    assert die.locator(".site").evaluate("el => getComputedStyle(el).fill") == copper != unread
+    assert page.locator(".chapters li.read .t").all_inner_texts() == ["MatMul"]
+    assert page.locator(".wafer a.read").count() == 1
+
+
+def test_the_keyboard_reaches_every_written_page_from_the_cover(open_page):
+    page = open_page(COVER)
+    links = page.locator(".wafer a, .chapters a, .door")
+    wanted = set(links.evaluate_all("links => links.map(link => link.href.baseVal ?? link.href)"))
+    reached = set()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement?.href?.baseVal ?? document.activeElement?.href ?? null"))
+        shown = page.evaluate("""() => {
+            const el = document.activeElement, style = getComputedStyle(el.querySelector?.(".site") ?? el);
+            return el === document.body || style.outlineStyle !== "none" || style.stroke !== "none";
+        }""")
+        assert shown, page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+    assert wanted <= reached
+
+
+def test_arrow_keys_do_not_turn_pages(open_page):
+    page = open_page(GLOSSARY)
+    for key in ("ArrowLeft", "ArrowRight"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    assert page.url.endswith(GLOSSARY)
+
+
+def test_a_term_shows_its_definition_on_focus_and_on_hover_until_escape(open_page):
+    page = open_page(CHAPTER)
+    term, tip = page.locator("a.term").first, page.locator(".term-tip")
+    definition = term.evaluate("""async link => {
+        const text = await (await fetch(link.href)).text();
+        const page = new DOMParser().parseFromString(text, "text/html");
+        let found = page.getElementById(decodeURIComponent(new URL(link.href).hash.slice(1)));
+        while (found.tagName !== "DD") found = found.nextElementSibling;
+        return found.textContent.trim().slice(0, 40);
+    }""")
+    term.hover()
+    tip.wait_for(state="visible")
+    assert definition in tip.text_content()
+    assert term.get_attribute("aria-describedby") == tip.get_attribute("id")
+    tip.hover()
+    page.wait_for_timeout(400)
+    assert tip.is_visible()  # what is pointed at does not vanish
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
+    term.evaluate("link => { const before = document.createElement('button'); link.before(before); before.focus(); }")
+    page.keyboard.press("Tab")
+    tip.wait_for(state="visible")
+    assert page.evaluate("innerWidth") >= tip.bounding_box()["x"] + tip.bounding_box()["width"]
+
+
+def test_switching_between_light_and_dark_reaches_live_elements_and_every_colour(open_page):
+    page = open_page(COVER)
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.evaluate("document.addEventListener('hw:theme', event => { window.told = event.detail.theme; })")
+    page.locator(".theme-switch-button:visible").first.click()
+    for _ in range(3):
+        if page.evaluate("document.documentElement.dataset.theme") == "dark":
+            break
+        page.locator(".theme-switch-button:visible").first.click()
+    assert page.evaluate("window.told") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != paper
+
+
+def test_dark_comes_before_the_first_paint(open_page):
+    page = open_page(COVER, dark=True)
+    seen = page.evaluate("document.documentElement.dataset.theme")
+    assert seen == "dark"
+    page.route("**/*.js*", lambda route: route.abort())
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_without_script_the_page_is_whole_and_light(open_page):
+    page = open_page(COVER, java_script_enabled=False)
+    assert page.locator(".wafer a").count() >= 5
+    assert page.locator(".cover-text > p").first.is_visible()
+    shot = page.screenshot(clip={"x": 700, "y": 5, "width": 1, "height": 1})
+    assert shot != open_page(COVER, dark=True).screenshot(clip={"x": 700, "y": 5, "width": 1, "height": 1})
+
+
+def test_who_asks_for_less_motion_gets_none(open_page):
+    page = open_page(COVER, reduced_motion="reduce")
+    moving = page.evaluate("""() => [...document.querySelectorAll("body, body *")].filter(el => {
+        const style = getComputedStyle(el);
+        return style.transitionDuration.split(",").some(time => parseFloat(time) > 0) || style.animationName !== "none";
+    }).length""")
+    assert moving == 0
+
+
+def test_paper_shows_the_article_alone_and_nothing_folded(open_page):
+    page = open_page(CHAPTER)
+    settle(page)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator("h1:visible").all_inner_texts() == ["MatMul"]
+    for gone in (".bd-sidebar-primary", ".bd-sidebar-secondary", ".bd-header-article", ".prev-next-area", ".copybtn"):
+        assert page.locator(f"{gone}:visible").count() == 0, gone
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") in (
+        "rgb(255, 255, 255)",
+        "rgba(0, 0, 0, 0)",
+    )
+    assert page.pdf(format="A4")[:4] == b"%PDF"
+
+
+def test_there_is_one_way_to_search_and_it_finds(open_page):
+    page = open_page(COVER)
+    assert page.locator("input[type=search]:visible").count() == 0
+    assert page.locator(".search-button__button:visible").count() == 1
+    page.keyboard.press("Control+k")
+    page.locator("input[type=search]:visible").fill("roofline")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=roofline*")
+    page.wait_for_selector("#search-results li a")
+
+
+def test_a_live_figure_that_fails_says_so_and_keeps_its_picture(open_page):
+    page = open_page(COVER)
+    page.context.route("**/live/*.mjs", lambda route: route.fulfill(status=404, body=""))
+    page.goto(re.sub(COVER, CHAPTER, page.url))
+    live = page.locator(".hw-live").first
+    live.scroll_into_view_if_needed()
+    live.locator(".hw-failed").wait_for()
+    assert "could not be brought to life" in live.locator(".hw-failed").inner_text()
+    assert live.locator(".hw-slot").inner_html().strip()
