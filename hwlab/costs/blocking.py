@@ -257,7 +257,7 @@ def steps(scene: Scene) -> Iterator[dict]:
     ['A', 'B'] [0, 2, 0, 2] {'A': 48, 'B': 48, 'C': 0} {'C': 16}
     ['A', 'B'] None {'A': 64, 'B': 64, 'C': 0} {'C': 16}
     >>> frame["says"]
-    'Step 4 of 9: loads a tile of A and B; C stays. 0.44 FLOP a byte so far.'
+    'Step 4 of 9: loads tiles of A and B; C stays. 0.44 FLOP a byte so far.'
     """
     if scene.num_steps > MAX_STEPS:
         raise ValueError(
@@ -320,7 +320,7 @@ def _sentence(step, last, resident, loaded, stored, flop, moved) -> str:
     if stored:
         parts.append("writes a tile of C back")
     if loaded:
-        parts.append(f"loads a tile of {_join(loaded)}")
+        parts.append(f"loads {'a tile' if len(loaded) == 1 else 'tiles'} of {_join(loaded)}")
     if step == last:
         parts.append("done")
     elif stays and step > 1:

@@ -240,7 +240,7 @@ def host_report(progress: Callable[[str], None] | None = None, *, seconds: float
     load, ticks = _load(), _ticks()
 
     last_level = caches[-1].size * caches[-1].copies if caches else 32 * MiB
-    array_bytes = int(min(max(4 * last_level, 128 * MiB), 1 * GiB, (memory or 8 * GiB) / 8))
+    array_bytes = int(min(max(8 * last_level, 256 * MiB), 1 * GiB, (memory or 8 * GiB) / 8))
     tell(f"reading {_binary(array_bytes)} of memory, one thread")
     # Filled with ones: pages of zeros never written may all be one and the same page, which the cache would hold.
     array = np.ones(array_bytes // 4, np.int32)

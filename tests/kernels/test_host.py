@@ -1,5 +1,6 @@
 """The measuring of this machine: the statistics, what the system says, what is noted, and one real measurement."""
 
+import dataclasses
 import os
 import platform
 import statistics
@@ -143,6 +144,17 @@ def test_this_machine_is_measured_as_a_chip(told_and_report):
     assert chip.source("memory_bytes_per_s").startswith("measured on this machine")
     for spread in (report.read_one, report.read_all, *report.matmul.values()):
         assert spread.repeats >= 5
+
+
+def test_threads_that_hinder_each_other_do_not_lower_the_roof(told_and_report):
+    """One thread read 20 GB/s and two together 15: the roof is 20, and the 15 stay on record."""
+    _, report = told_and_report
+    one, both = (Spread(median=rate, low=rate, high=rate, best=rate, repeats=5) for rate in (20e9, 15e9))
+    for read_one, read_all in ((one, both), (both, one)):
+        chip = dataclasses.replace(report, read_one=read_one, read_all=read_all).chip
+        figure = chip.figure("memory_bytes_per_s")
+        assert chip.memory_bytes_per_s == figure.value == 20e9
+        assert [rival.value for rival in figure.rivals] == [15e9]
 
 
 def test_no_machine_of_today_is_outside_these_bounds(told_and_report):
