@@ -60,9 +60,9 @@ def _chips(options) -> None:
 
 
 def _measure(options) -> None:
-    from . import measure_host
+    from .kernels.host import host_report
 
-    print(describe(measure_host()))
+    print(host_report(lambda stage: print(f"{stage} ...", file=sys.stderr, flush=True)))
 
 
 def describe(chip) -> str:

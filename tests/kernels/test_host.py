@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hwlab.cli import main
 from hwlab.kernels import host
 from hwlab.kernels.host import Cache, Spread, host_report, knees, measure_host
 
@@ -173,6 +174,13 @@ def test_the_report_prints_what_it_found(told_and_report):
     assert all(f"note: {note}" in text for note in report.notes)
     assert text.count("<- faster up to here") == len(report.knees)
     assert max(map(len, text.splitlines()[:8])) < 120
+
+
+def test_the_command_prints_the_report_and_says_meanwhile_what_it_does(told_and_report, monkeypatch, capsys):
+    _, report = told_and_report
+    monkeypatch.setattr(host, "host_report", lambda progress: progress("reading") or report)
+    assert main(["measure"]) == 0
+    assert capsys.readouterr() == (f"{report}\n", "reading ...\n")
 
 
 def test_where_the_system_says_nothing_the_figures_are_still_measured(monkeypatch):
