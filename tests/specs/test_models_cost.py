@@ -210,6 +210,17 @@ def test_arrays_and_formulas_agree_with_numbers(id, cost):
         assert numbers == [traced] * len(xs)  # a model without attention: nothing to trace
 
 
+@pytest.mark.parametrize("id", ["deepseek-v3", "gpt-oss-20b", "nemotron-h-56b"])
+def test_costs_run_and_differentiate_under_jax(id):
+    import jax
+
+    spec = model(id)
+    for formula in COSTS.values():
+        value, slope = jax.jit(jax.value_and_grad(lambda x, formula=formula: formula(spec, x)))(1000.0)
+        assert value == pytest.approx(formula(spec, 1000.0), rel=1e-5)
+        assert slope >= 0
+
+
 def _vega(expression, lets, x):
     """Evaluate an arithmetic Vega expression with Python."""
     names = {"x": x, "min": min, "max": max, "floor": math.floor, "ceil": math.ceil, "pow": pow}

@@ -11,7 +11,7 @@ __all__ = ["ConfigError", "Fields", "load"]
 
 # Above these a value is a slip of the keyboard, not a model. Largest in the catalogue: 126 layers, 232 heads,
 # blocks 73,728 wide, 512 experts, a vocabulary of 262,208, contexts of ten million tokens.
-MOST = {"layers": 10_000, "heads": 65_536, "size": 2**20, "experts": 65_536, "vocab": 2**27, "tokens": 2**40}
+MOST = {"layers": 10_000, "heads": 65_536, "size": 2**20, "experts": 65_536, "vocab": 2**27, "tokens": 10**9}
 
 
 class ConfigError(ValueError):
@@ -198,4 +198,5 @@ class Fields:
         return inner
 
     def assume(self, name: str, what: str) -> None:
-        self.assumptions.append(f"{self.path}{name} is absent: {what}")
+        said = "null" if name in self.raw else "absent"
+        self.assumptions.append(f"{self.path}{name} is {said}: {what}")

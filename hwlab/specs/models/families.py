@@ -14,38 +14,50 @@ __all__ = ["FAMILIES", "read"]
 
 _LLAMA = Family(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias")
 _PLAIN = {"norm_width": 2, "gated": False, "qkv_bias": True, "out_bias": True, "mlp_bias": True}
-_OLD = {**_PLAIN, "grouped": False}
+_OLD = {**_PLAIN, "kv_heads": "no"}
 _ATTENTION_BIAS = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
 _HYBRID = {"mixers": mixers.delta_and_gated_attention}
 
 _TRANSFORMERS = {
     "llama": _LLAMA,
-    "mistral": Family(windows="all 4096"),
-    "ministral3": Family(windows="all", head_dim=128),
-    "mixtral": Family(windows="all", moe=routed.everywhere),
-    "qwen2": Family(qkv_bias=True, windows="switch"),
-    "qwen2_moe": Family(qkv_bias="qkv_bias", bias_default=True, windows="switch", moe=routed.stepped_with_gated_shared),
-    "qwen3": Family(**_ATTENTION_BIAS, qk_norm="head", head_dim=128, windows="switch"),
-    "qwen3_moe": Family(**_ATTENTION_BIAS, qk_norm="head", windows="switch", moe=routed.stepped),
+    "mistral": Family(kv_heads="given", windows="all 4096"),
+    "ministral3": Family(kv_heads="given", windows="all", head_dim=128),
+    "mixtral": Family(kv_heads="given", windows="all", moe=routed.everywhere),
+    "qwen2": Family(kv_heads="given", qkv_bias=True, windows="switch"),
+    "qwen2_moe": Family(
+        kv_heads="given", qkv_bias="qkv_bias", bias_default=True, windows="switch", moe=routed.stepped_with_gated_shared
+    ),
+    "qwen3": Family(kv_heads="given", **_ATTENTION_BIAS, qk_norm="head", head_dim=128, windows="switch"),
+    "qwen3_moe": Family(
+        kv_heads="given", head_dim="given", **_ATTENTION_BIAS, qk_norm="head", windows="switch", moe=routed.stepped
+    ),
     "qwen3_next": Family(**_HYBRID, moe=routed.stepped_with_gated_shared),
     "qwen3_5": Family(**_HYBRID),
     "qwen3_5_moe": Family(**_HYBRID, moe=routed.stepped_with_gated_shared),
-    "gemma": Family(**_ATTENTION_BIAS, tied=True, head_dim=256),
-    "gemma2": Family(**_ATTENTION_BIAS, tied=True, head_dim=256, norms=4, windows="every 2"),
+    "gemma": Family(kv_heads="given", **_ATTENTION_BIAS, tied=True, head_dim=256),
+    "gemma2": Family(kv_heads="given", **_ATTENTION_BIAS, tied=True, head_dim=256, norms=4, windows="every 2"),
     "gemma3": Family(
         **_ATTENTION_BIAS, tied=True, head_dim=256, kv_heads=4, norms=4, qk_norm="head", windows="every 6"
     ),
     "phi": Family(**_PLAIN, norms=1, head_bias=True),
     "phi3": Family(windows="all"),
-    "phimoe": Family(**_ATTENTION_BIAS, norm_width=2, head_bias="lm_head_bias", windows="all", moe=routed.everywhere),
+    "phimoe": Family(
+        kv_heads="given",
+        **_ATTENTION_BIAS,
+        norm_width=2,
+        head_bias="lm_head_bias",
+        windows="all",
+        moe=routed.everywhere,
+    ),
     "opt": Family(**_OLD, tied=True, positions=2),
     "gpt2": Family(**_OLD, tied=True, positions=0, mlp_multiple=4),
-    "gptj": Family(grouped=False, norms=1, norm_width=2, gated=False, mlp_bias=True, head_bias=True, mlp_multiple=4),
-    "gpt_neox": Family(grouped=False, norm_width=2, gated=False, mlp_bias=True, bias_default=True, **_ATTENTION_BIAS),
+    "gptj": Family(kv_heads="no", norms=1, norm_width=2, gated=False, mlp_bias=True, head_bias=True, mlp_multiple=4),
+    "gpt_neox": Family(kv_heads="no", norm_width=2, gated=False, mlp_bias=True, bias_default=True, **_ATTENTION_BIAS),
     "bloom": Family(**_OLD, tied=True, embedding_norm=True, mlp_multiple=4),
-    "mpt": Family(grouped=False, tied=True, gated=False, mlp_multiple=4),
-    "stablelm": Family(norm_width=2, qkv_bias="use_qkv_bias"),
+    "mpt": Family(kv_heads="no", tied=True, gated=False, mlp_multiple=4),
+    "stablelm": Family(kv_heads="given", norm_width=2, qkv_bias="use_qkv_bias"),
     "starcoder2": Family(
+        kv_heads="given",
         norm_width=2,
         gated=False,
         tied=True,
@@ -65,9 +77,16 @@ _TRANSFORMERS = {
     "cohere": Family(**_ATTENTION_BIAS, tied=True, norms=1, qk_norm="width", qk_norm_switch="use_qk_norm"),
     "cohere2": Family(**_ATTENTION_BIAS, tied=True, norms=1, windows="every 4"),
     "glm": Family(qkv_bias="attention_bias", bias_default=True, head_dim=128),
-    "glm4": Family(qkv_bias="attention_bias", bias_default=True, head_dim=128, norms=4),
-    "glm4_moe": Family(qkv_bias="attention_bias", qk_norm="head", qk_norm_switch="use_qk_norm", moe=routed.after_dense),
+    "glm4": Family(kv_heads="given", qkv_bias="attention_bias", bias_default=True, head_dim=128, norms=4),
+    "glm4_moe": Family(
+        kv_heads="given",
+        qkv_bias="attention_bias",
+        qk_norm="head",
+        qk_norm_switch="use_qk_norm",
+        moe=routed.after_dense,
+    ),
     "llama4": Family(
+        kv_heads="given",
         **_ATTENTION_BIAS,
         head_dim=128,
         windows="chunk",
@@ -75,8 +94,23 @@ _TRANSFORMERS = {
         dense_width="intermediate_size_mlp",
         stated=("the dense layers are intermediate_size_mlp wide, experts and the shared expert intermediate_size",),
     ),
-    "gpt_oss": Family(**_ATTENTION_BIAS, bias_default=True, sinks=True, windows="every 2", moe=routed.biased),
-    "minimax_m2": Family(qk_norm="width", qk_norm_switch="use_qk_norm", qk_norm_default=True, moe=routed.everywhere),
+    "gpt_oss": Family(
+        kv_heads="given",
+        **_ATTENTION_BIAS,
+        bias_default=True,
+        head_dim=64,
+        sinks=True,
+        windows="every 2",
+        moe=routed.biased,
+    ),
+    "minimax_m2": Family(
+        kv_heads="given",
+        head_dim="given",
+        qk_norm="width",
+        qk_norm_switch="use_qk_norm",
+        qk_norm_default=True,
+        moe=routed.everywhere,
+    ),
     "minimax": Family(mixers=mixers.lightning_and_attention, moe=routed.everywhere),
     "deepseek": Family(moe=routed.after_dense),
     "deepseek_v2": Family(mixers=mixers.latent, moe=routed.after_dense),
@@ -270,10 +304,14 @@ def _published_dtype(outer: Fields, inner: Fields) -> tuple[str | None, frozense
         if not f.has("quantization_config"):
             continue
         scheme = f.inner("quantization_config")
-        method = scheme.raw.get("quant_method")
-        kept = scheme.raw.get("modules_to_not_convert") or ()
-        attention = isinstance(kept, (list, tuple)) and any(isinstance(m, str) and "self_attn" in m for m in kept)
-        kinds = frozenset({"attention"}) if attention else frozenset()
+        method, kept = scheme.raw.get("quant_method"), scheme.raw.get("modules_to_not_convert")
+        if not isinstance(method, str) or not method:
+            raise scheme.error(
+                "quant_method", "give the name of a format, such as 'fp8', or leave quantization_config out"
+            )
+        if kept is not None and not (isinstance(kept, (list, tuple)) and all(isinstance(m, str) for m in kept)):
+            raise scheme.error("modules_to_not_convert", "give a list of names")
+        kinds = frozenset({"attention"}) if any("self_attn" in m for m in kept or ()) else frozenset()
         bits = scheme.raw.get("bits")
         if method == "fp8":
             return "fp8", kinds
@@ -282,7 +320,7 @@ def _published_dtype(outer: Fields, inner: Fields) -> tuple[str | None, frozense
         if method in ("awq", "gptq") and bits == 4 and scheme.raw.get("group_size") == 128:
             return "int4-g128", kinds
         inner.assumptions.append(f"quantization_config of method {shown(method)} is not read: weight_dtype is None")
-        return None, frozenset()
+        return None, kinds
     for f in (inner, outer):
         for field in ("torch_dtype", "dtype"):
             if f.has(field) and isinstance(f.raw[field], str):

@@ -80,7 +80,7 @@ def delta_and_gated_attention(f: Fields, hidden: int, layers: int) -> tuple[list
         raise f.error("linear_num_value_heads", f"give a multiple of the {key_heads} key heads")
     if not f.flag("attn_output_gate", True):
         raise f.error("attn_output_gate", "attention of these models has one; give true or leave it out")
-    shape = attention_shape(f, hidden, Family(head_dim=256))
+    shape = attention_shape(f, hidden, Family(kv_heads="given", head_dim=256))
     bias = f.flag("attention_bias", False)
     made = {
         linear: parts.gated_delta_net(
@@ -107,7 +107,7 @@ def delta_and_gated_attention(f: Fields, hidden: int, layers: int) -> tuple[list
 def lightning_and_attention(f: Fields, hidden: int, layers: int) -> tuple[list[Part], dict]:
     """MiniMax-Text-01: linear attention with a fixed decay, softmax attention in some layers."""
     kinds = f.sequence("layer_types", layers, ("linear_attention", "full_attention"))
-    shape = attention_shape(f, hidden, Family())
+    shape = attention_shape(f, hidden, Family(kv_heads="given", head_dim="given"))
     made = {
         "linear_attention": parts.lightning_attention(
             hidden, shape["num_heads"], shape["head_dim"], state_itemsize=state_itemsize(f)

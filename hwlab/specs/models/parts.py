@@ -41,11 +41,11 @@ class Reach:
     stride: int = 1  # tokens that share one cached entry
     chunked: bool = False
     keeps_all: bool = False  # attends to `limit` chosen entries but must keep every one
-    pair_flop: int = 0  # FLOP for one query token and one entry, all heads and layers
-    absorbed_flop: int = 0  # latent attention: the same, taken in the latent space (0: not latent)
-    expand_flop: int = 0  # latent attention: FLOP to expand one cached entry into keys and values
-    kv_elements: int = 0  # cached numbers an entry
-    index_elements: int = 0  # cached numbers an entry of a sparse-attention indexer
+    pair_flop: float = 0  # FLOP for one query token and one entry, all heads and layers
+    absorbed_flop: float = 0  # latent attention: the same, taken in the latent space (0: not latent)
+    expand_flop: float = 0  # latent attention: FLOP to expand one cached entry into keys and values
+    kv_elements: float = 0  # cached numbers an entry
+    index_elements: float = 0  # cached numbers an entry of a sparse-attention indexer
 
     @property
     def key(self):

@@ -57,8 +57,7 @@ def after_dense(f: Fields, hidden: int, layers: int) -> list[Part | None]:
     shared = f.integer("n_shared_experts", "num_shared_experts", kind="experts", low=0, default=None)
     if shared is None:
         shared = 0
-        if "n_shared_experts" not in f.raw:
-            f.assume("n_shared_experts", "no shared expert assumed")
+        f.assume("n_shared_experts", "no shared expert assumed")
     if shared:
         block += parts.mlp(hidden, shared * width, label="shared_")
     return [block if routed else None for routed in _after_dense(f, layers)]
@@ -67,10 +66,14 @@ def after_dense(f: Fields, hidden: int, layers: int) -> list[Part | None]:
 def _after_dense(f: Fields, layers: int) -> list[bool]:
     if isinstance(f.raw.get("moe_layer_freq"), (list, tuple)):
         return [bool(routed) for routed in f.sequence("moe_layer_freq", layers, (0, 1))]
+    step = f.integer("moe_layer_freq", kind="layers", default=1)
+    if "first_k_dense_replace" not in f.raw:
+        raise f.error(
+            "first_k_dense_replace", "give how many layers are dense, or moe_layer_freq as a list, one a layer"
+        )
     first = f.integer("first_k_dense_replace", kind="layers", low=0)
     if first > layers:
         raise f.error("first_k_dense_replace", f"there are only {layers} layers")
-    step = f.integer("moe_layer_freq", kind="layers", default=1)
     return [i >= first and i % step == 0 for i in range(layers)]
 
 

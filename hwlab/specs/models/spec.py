@@ -116,14 +116,12 @@ class ModelSpec:
     num_active_params: int = field(init=False)
     state_bytes: int = field(init=False)
     reaches: tuple[Reach, ...] = field(init=False, repr=False)
-    _expert_params: int = field(init=False, repr=False)
     _quantised_dense: int = field(init=False, repr=False)
     _quantised_expert: int = field(init=False, repr=False)
-    _kept_read: int = field(init=False, repr=False)
+    _kept_read: float = field(init=False, repr=False)
     _kept_expert: int = field(init=False, repr=False)
-    _table: int = field(init=False, repr=False)
-    _token_flop: int = field(init=False, repr=False)
-    _head_flop: int = field(init=False, repr=False)
+    _token_flop: float = field(init=False, repr=False)
+    _head_flop: float = field(init=False, repr=False)
 
     def __post_init__(self):
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
@@ -148,19 +146,18 @@ class ModelSpec:
         put("num_params", total)
         put("num_embedding_params", table)
         put("num_active_params", total - idle)
-        put("_expert_params", experts)
         put("_quantised_dense", held[False])
         put("_quantised_expert", held[True])
-        put("_kept_read", kept_dense + head)
+        put("_kept_read", float(kept_dense + head))
         put("_kept_expert", kept_expert)
-        put("_table", table - head if self.tied_embeddings else table)
-        put("_token_flop", flop)
-        put("_head_flop", 2 * head)
+        # floats, for JAX reads a Python integer as 32 bits; exact below 2**53
+        put("_token_flop", float(flop))
+        put("_head_flop", 2.0 * head)
         put("state_bytes", self.body.state_bytes)
         merged: dict[tuple, Reach] = {}
         for reach in self.body.reaches:
             seen = merged.get(reach.key)
-            sums = {n: getattr(reach, n) + (getattr(seen, n) if seen else 0) for n in _MERGED}
+            sums = {n: getattr(reach, n) + (getattr(seen, n) if seen else 0.0) for n in _MERGED}
             limit, stride, chunked, keeps_all, _ = reach.key
             merged[reach.key] = Reach(limit=limit, stride=stride, chunked=chunked, keeps_all=keeps_all, **sums)
         put("reaches", tuple(merged.values()))
@@ -352,7 +349,7 @@ class ModelSpec:
         (49152.0, 24576.0)
         """
         size = bytes_per_element(dtype)
-        kept = self.state_bytes
+        kept = float(self.state_bytes)
         for reach in self.reaches:
             kept = kept + (reach.kv_elements + reach.index_elements) * size * reach.kept(tokens)
         return kept
@@ -370,7 +367,7 @@ class ModelSpec:
         512.0
         """
         size = bytes_per_element(dtype)
-        read = self.state_bytes
+        read = float(self.state_bytes)
         for reach in self.reaches:
             read = read + reach.kv_elements * size * reach.attended(context)
             if reach.index_elements:

@@ -34,9 +34,8 @@ class Family:
     qk_norm_switch: str = ""  # the field that turns it on
     qk_norm_default: bool = False  # of that field, when absent
     sinks: bool = False  # one learned logit a head
-    grouped: bool = True  # False: as many KV heads as heads, always
-    kv_heads: int | None = None  # when absent; None: as many as heads
-    head_dim: int | None = None  # when absent; None: hidden_size / heads
+    kv_heads: int | str = "heads"  # when absent: as many as heads; "given": it must not be absent; "no": not a field
+    head_dim: int | str | None = None  # when absent; None: hidden_size / heads; "given": it must not be absent
     windows: str = "none"  # see `layer_limits`
     positions: int | None = None  # learned position rows beyond the context; None: no table
     mlp_multiple: int | None = None  # intermediate_size in hidden sizes, when absent
@@ -58,20 +57,24 @@ def sizes(f: Fields) -> dict:
 def attention_shape(f: Fields, hidden: int, family: Family) -> dict:
     """Heads, KV heads and head_dim, each possible and fitting the others."""
     heads = kv_heads = f.integer("num_attention_heads", "n_head", "n_heads", "num_heads", kind="heads")
-    if family.grouped:
-        names = ("num_key_value_heads", "num_kv_heads")
-        absent = heads if family.kv_heads is None else family.kv_heads
-        given = any(name in f.raw for name in names)
-        assume = (
-            ""
-            if given
-            else f"{absent} assumed, " + ("as many as heads" if family.kv_heads is None else "the default of its class")
-        )
-        kv_heads = f.integer(*names, kind="heads", default=absent, assume=assume)
+    names = ("num_key_value_heads", "num_kv_heads")
+    if family.kv_heads != "no":
+        name = next((n for n in names if n in f.raw), names[0])
+        if isinstance(family.kv_heads, int) and name not in f.raw:
+            kv_heads = family.kv_heads
+            f.assume(name, f"{kv_heads} assumed, the default of its class")
+        elif family.kv_heads == "heads":
+            kv_heads = f.integer(*names, kind="heads", default=heads, assume=f"{heads} assumed, as many as heads")
+        else:
+            kv_heads = f.integer(*names, kind="heads")
         if heads % kv_heads:
-            raise f.error(next((n for n in names if n in f.raw), names[0]), f"give a divisor of the {heads} heads")
-    assume = "" if family.head_dim is None else f"{family.head_dim} assumed, the default of its class"
-    head_dim = f.integer("head_dim", "attention_head_dim", default=family.head_dim, assume=assume)
+            raise f.error(name, f"give a divisor of the {heads} heads")
+    names = ("head_dim", "attention_head_dim")
+    if family.head_dim == "given":
+        head_dim = f.integer(*names)
+    else:
+        assume = f"{family.head_dim} assumed, the default of its class" if family.head_dim else ""
+        head_dim = f.integer(*names, default=family.head_dim, assume=assume)
     if head_dim is None:
         if hidden % heads:
             raise f.error(

@@ -124,7 +124,7 @@ def nemotron_h(f: Fields, _: Family) -> dict:
         f.ignore("hybrid_override_pattern")
         if not isinstance(pattern, str) or len(pattern) != layers or set(pattern) - set("M*-E"):
             raise f.error("hybrid_override_pattern", f"give {layers} letters, one a layer, of M, *, - and E")
-    shape = attention_shape(f, hidden, Family(head_dim=128))
+    shape = attention_shape(f, hidden, Family(kv_heads="given", head_dim=128))
     bias = f.flag("mlp_bias", False)
     width = f.integer("intermediate_size")
     made = {"*": parts.attention(hidden, *shape.values()), "-": parts.mlp(hidden, width, gated=False, bias=bias)}
@@ -162,7 +162,7 @@ def jamba(f: Fields, _: Family) -> dict:
     """Jamba (arXiv 2403.19887): Mamba layers with some attention, and experts in every second block."""
     facts = sizes(f)
     hidden, layers = facts["hidden_size"], facts["num_layers"]
-    shape = attention_shape(f, hidden, Family())
+    shape = attention_shape(f, hidden, Family(kv_heads="given"))
     width, conv = f.integer("intermediate_size"), f.integer("mamba_d_conv")
     state_dim, rank = f.integer("mamba_d_state"), _rank(f, "mamba_dt_rank", hidden)
     f.ignore("mamba_dt_rank")
@@ -219,8 +219,11 @@ def deepseek_v4(f: Fields, _: Family) -> dict:
     f.ignore("qk_rope_head_dim")  # a slice of head_dim
     extra = f.integer("num_nextn_predict_layers", kind="layers", low=0, default=0)
     given = f.raw.get("compress_ratios")
-    length = layers + extra if isinstance(given, list) and len(given) == layers + extra else layers
-    ratios = f.sequence("compress_ratios", length, (0, 4, 128))[:layers]
+    if not isinstance(given, (list, tuple)) or len(given) not in (layers, layers + extra):
+        raise f.error(
+            "compress_ratios", f"give {layers} entries, one a layer, or {extra} more: num_nextn_predict_layers"
+        )
+    ratios = f.sequence("compress_ratios", len(given), (0, 4, 128))[:layers]
 
     pair, width = 2 * heads * 2 * head_dim, f.integer("moe_intermediate_size")
     core = (
