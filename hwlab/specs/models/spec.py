@@ -46,7 +46,7 @@ class ModelSpec:
 
     Counts are of the text decoder: no vision or audio tower, no multi-token-prediction layers. Whatever the
     configuration left open and the reader had to take for granted stands in `assumptions`. Arguments named
-    `tokens`, `new_tokens`, `context` and `head_tokens` may be numbers, NumPy or JAX arrays, or traced `Sym`s.
+    `tokens`, `new_tokens`, `context` and `head_tokens` may be numbers, NumPy or JAX arrays, or traced `Sym` values.
 
     Quantised weights: for a `dtype` under 16 bits an element, the matrices of attention, recurrence, MLP and
     experts take that dtype with its scales, while embeddings, the output head, routers, norms, biases and
