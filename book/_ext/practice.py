@@ -25,12 +25,14 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the book shows the hwlab that it lies beside
 
+from blocks import new_block
+
 from hwlab.exercises import question
 from hwlab.exercises.base import SAYS, Choice, Code, Memo, Numeric, Prediction
 from hwlab.formula import number
 from hwlab.specs.claims import claim, claims
 from hwlab.specs.quantities import REFUSALS, SYMBOLS
-from hwlab.studies.trials import is_bound, try_claim
+from hwlab.studies.trials import bound, try_claim
 
 LOGGER = logging.getLogger(__name__)
 VOID = {"input"}
@@ -112,12 +114,13 @@ class Practice(SphinxDirective):
         """Nodes of MyST text."""
         return self.parse_text_to_nodes(self.fill(textwrap.dedent(text)))
 
-    def block(self, name, heading, span, *children):
-        """A block as all in the book: its symbol, its name, and what it asks."""
-        title = nodes.title(heading, heading, nodes.Text(" "), nodes.inline(span, span))
-        title.rawsource = f"{heading} {span}"
-        ids = [] if name == "trial" else [f"q-{self.record.id}"]
-        node = nodes.admonition("", _at(title, self), *children, classes=["block", name], ids=ids)
+    def block(self, kind, asks, *children, name=None):
+        """A block as all in the book; under another `name` than its kind's, where one is given."""
+        children_of_title, _ = self.parse_inline(asks)
+        node = new_block(kind, children_of_title, asks, ids=[] if kind == "trial" else [f"q-{self.record.id}"])
+        node["name"] = name or node["name"]
+        _at(node[0], self)
+        node += children
         return _at(node, self)
 
     def prompt(self):
@@ -227,9 +230,9 @@ class Predict(Practice):
             "marks": [f"{number(mark)} {record.unit}" if record.unit == "%" else number(mark) for mark in marks],
         }
         answer = self.phrase("p", record.show(truth), ["truth-told"])
+        answer["translatable"] = False  # a number, computed for every language
         return self.block(
             "guess",
-            "Guess",
             record.title,
             self.prompt(),
             ask,
@@ -243,14 +246,14 @@ class Exercise(Practice):
     """``{exercise} ID``: something to work out, choose, write or program."""
 
     kinds = (Numeric, Choice, Memo, Code)
-    heading, block_name = "Work it", "work"
+    block_name = None
 
     def build(self):
         """By kind."""
         record = self.record
         kind = type(record).__name__.lower()
         children = getattr(self, f"_{kind}")()
-        return self.block(self.block_name, self.heading, record.title, self.prompt(), *children)
+        return self.block("work", record.title, self.prompt(), *children, name=self.block_name)
 
     def _hint(self):
         return self.fold("Hint", *self.myst(self.record.hint))
@@ -327,7 +330,7 @@ class Review(Exercise):
     """``{review} ID``: an exercise on what came before."""
 
     kinds = (Numeric, Choice)
-    heading = "Review"
+    block_name = "Review"
 
 
 class Fact(SphinxRole):
@@ -370,8 +373,8 @@ class Claims(Practice):
                 raise self.error(f"{id} belongs to chapter {row.chapter}; quote it here with :quote:")
         pending = PendingClaims("", ids=[], claims=ids, quote=quote, chapter=chapter)
         body = self.parse_content_to_nodes()
-        return [self.block("trial", "On trial", self.options.get("title", "what the sources say, recomputed"),
-                           *body, _at(pending, self))]  # fmt: skip
+        title = self.options.get("title", "what the sources say, recomputed")
+        return [self.block("trial", title, *body, _at(pending, self))]
 
 
 def _chapter(docname):
@@ -391,7 +394,7 @@ class ChooseClaims(SphinxTransform):
         for node in found:
             ids = node["claims"] or [c.id for c in claims(chapter=node["chapter"]) if c.id not in named]
             twice = [id for id in ids if named.count(id) > 1]
-            unbound = [id for id in ids if not is_bound(id) and claim(id).verdict != "unchecked"]
+            unbound = [id for id in ids if id not in bound() and claim(id).verdict != "unchecked"]
             if twice or unbound or not ids:
                 fault = f"shown twice: {twice}" if twice else f"no trial computes: {unbound}" if unbound else "no rows"
                 LOGGER.error("claims of chapter %s, %s", node["chapter"], fault, location=node)
@@ -413,7 +416,7 @@ class ChooseClaims(SphinxTransform):
         body = nodes.tbody()
         for id in ids:
             row = claim(id)
-            told = try_claim(id) if is_bound(id) else None
+            told = try_claim(id) if id in bound() else None
             verdict = told.verdict if told else row.verdict
             what = paragraph(nodes.inline(id, id, classes=["claim-id"]), nodes.Text(f" {row.sentence}."))
             shown = paragraph(nodes.Text(told.recomputed if told else row.explanation))
@@ -434,9 +437,9 @@ class ChooseClaims(SphinxTransform):
             ]
             body += nodes.row("", *cells, ids=[f"claim-{id}"] if not at["quote"] else [])
         group = nodes.tgroup(
-            "", *(nodes.colspec(colwidth=width) for width in (46, 34, 20)), nodes.thead("", head), body, cols=3
+            "", *(nodes.colspec(colwidth=width) for width in (40, 38, 22)), nodes.thead("", head), body, cols=3
         )
-        return nodes.table("", group, classes=["claims"])
+        return nodes.table("", group, classes=["claims", "colwidths-given"])
 
 
 def _linked(text):
@@ -466,6 +469,7 @@ def _number(app, pagename, templatename, context, doctree):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension."""
+    app.setup_extension("blocks")
     app.add_node(Box, html=(_open, _close), latex=(_pass, _pass), text=(_pass, _pass))
     app.add_node(Phrase, html=(_open, _close), latex=(_skip, None), text=(_skip, None))
     app.add_node(PendingClaims)

@@ -20,22 +20,27 @@ WIDTH = 8192  # of the layer that the chapter takes as its example: hidden size 
 
 
 def share_of_one_token():
-    step = matmul_time(1, 8192, 8192, dtype="bf16", chip=chip("h100-sxm"))
+    h100 = chip("h100-sxm")
+    step = matmul_time(1, 8192, 8192, dtype="bf16", chip=h100)
     return step.compute_s / step.seconds
 
 
 def tokens_at_the_ridge():
-    return math.ceil(ridge_tokens(8192, 8192, dtype="bf16", chip=chip("h100-sxm")))
+    h100 = chip("h100-sxm")
+    rows = ridge_tokens(8192, 8192, dtype="bf16", chip=h100)
+    return math.ceil(rows)
 
 
 def products_in_one_pass():
     llama = model("llama-3.1-70b")
-    weights = sum(product.count for product in llama.matmuls())  # head included
-    return weights + 2 * llama.num_layers  # scores, and their product with the values
+    weights = sum(w.count for w in llama.matmuls())
+    attention = 2 * llama.num_layers  # scores, and values
+    return weights + attention
 
 
 def h100_times_xeon():
-    return chip("h100-sxm").peak("fp32") / chip("xeon-8480plus").peak("fp32")
+    gpu, cpu = chip("h100-sxm"), chip("xeon-8480plus")
+    return gpu.peak("fp32") / cpu.peak("fp32")
 
 
 def one_token_facts():
@@ -134,8 +139,12 @@ GUESSES = (
 
 
 def time_of_two_tokens():
-    one, two = (matmul_time(m, 8192, 8192, dtype="bf16", chip=chip("h100-sxm")).seconds for m in (1, 2))
-    return min(("same", 1), ("double", 2), ("half", 0.5), key=lambda option: abs(two / one - option[1]))[0]
+    h100 = chip("h100-sxm")
+    one = matmul_time(1, 8192, 8192, dtype="bf16", chip=h100)
+    two = matmul_time(2, 8192, 8192, dtype="bf16", chip=h100)
+    ratio = two.seconds / one.seconds
+    options = {"half": 0.5, "same": 1, "double": 2}
+    return min(options, key=lambda o: abs(options[o] - ratio))
 
 
 def two_token_facts():
@@ -178,7 +187,8 @@ def intensity_facts():
 
 
 def tokens_at_the_a100_ridge():
-    return ridge_tokens(8192, 8192, dtype="bf16", chip=chip("a100-sxm-80gb"))
+    a100 = chip("a100-sxm-80gb")
+    return ridge_tokens(8192, 8192, dtype="bf16", chip=a100)
 
 
 def tokens_at_the_sparse_a100_ridge():
@@ -198,7 +208,8 @@ def a100_facts():
 
 def bytes_of_the_keys():
     llama = model("llama-3.1-70b")
-    return llama.hidden_size * llama.num_kv_heads * llama.head_dim * 2  # bf16
+    columns = llama.num_kv_heads * llama.head_dim
+    return llama.hidden_size * columns * 2  # bf16
 
 
 def key_facts():
@@ -243,19 +254,18 @@ def fp8_facts():
 
 
 def tokens_to_flip_in_fp8():
-    def flips(dtype):
-        h100 = chip("h100-sxm")
-        return next(
-            m for m in range(1, 10_000) if matmul_time(m, 8192, 8192, dtype=dtype, chip=h100).bound == "compute"
-        )
-
-    ratio = flips("fp8") / flips("bf16")
-    return min(("half", 0.5), ("same", 1), ("twice", 2), key=lambda option: abs(ratio - option[1]))[0]
+    h100 = chip("h100-sxm")
+    fp8 = ridge_tokens(8192, 8192, dtype="fp8", chip=h100)
+    bf16 = ridge_tokens(8192, 8192, dtype="bf16", chip=h100)
+    ratio = fp8 / bf16
+    options = {"half": 0.5, "same": 1, "twice": 2}
+    return min(options, key=lambda o: abs(options[o] - ratio))
 
 
 def step_of_32_requests():
-    weights = model("llama-3.1-70b").weight_bytes_read(32, "bf16")
-    return weights / (8 * chip("h100-sxm").memory_bytes_per_s)
+    llama, h100 = model("llama-3.1-70b"), chip("h100-sxm")
+    weights = llama.weight_bytes_read(32, "bf16")
+    return weights / (8 * h100.memory_bytes_per_s)
 
 
 def step_facts():
@@ -270,7 +280,8 @@ def step_facts():
 
 
 def time_on_a_b200():
-    return matmul_time(8192, 8192, 8192, dtype="bf16", chip=chip("b200")).seconds
+    gpu, shape = chip("b200"), (8192, 8192, 8192)
+    return matmul_time(*shape, dtype="bf16", chip=gpu).seconds
 
 
 def b200_facts():
@@ -283,7 +294,9 @@ def b200_facts():
 
 
 def traffic_in_tiles_of_128():
-    return blocked_bytes(4096, 4096, 4096, block_m=128, block_k=128, block_n=128, itemsize=4).total
+    size = {"m": 4096, "k": 4096, "n": 4096, "itemsize": 4}
+    tile = {"block_m": 128, "block_k": 128, "block_n": 128}
+    return blocked_bytes(**size, **tile).total
 
 
 def tile_facts():
@@ -765,9 +778,9 @@ def product_bytes(m, k, n, itemsize):
 
 
 def blocked_product_bytes(m, k, n, block, itemsize):
-    a = math.ceil(n / block) * m * k  # A is read once for each column of tiles of C
-    b = math.ceil(m / block) * k * n  # B once for each row of them
-    return (a + b + m * n) * itemsize  # C is written once, when a tile is finished
+    a = math.ceil(n / block) * m * k  # once a column of tiles
+    b = math.ceil(m / block) * k * n  # once a row of tiles
+    return (a + b + m * n) * itemsize  # C is written once
 
 
 def _draw_product(generator):

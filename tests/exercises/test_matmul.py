@@ -90,7 +90,8 @@ def test_the_answer_of_a_choice_is_one_of_its_options(q):
 
 @pytest.mark.parametrize("q", QUESTIONS, ids=ids(QUESTIONS))
 def test_an_answer_is_a_named_function_and_every_fact_in_a_text_is_computed(q):
-    assert inspect.getsource(q.answer).startswith("def ")
+    source = inspect.getsource(q.answer)
+    assert source.startswith("def ") and max(map(len, source.splitlines())) <= 62  # what a block of the page shows
     for record in (q, *getattr(q, "mistakes", ()), *getattr(q, "options", ()), *getattr(q, "mutants", ())):
         for field in ("hint", "solution", "reveal", "reply", "text"):
             text = q.fill(getattr(record, field, ""))

@@ -103,7 +103,7 @@ def products_in_a_pass(model=LLAMA_2_70B) -> Finding:
 @trial("C007")
 def smallest_matrix(model=LLAMA_2_70B) -> Finding:
     """The matrices are 8192 x 8192 or larger."""
-    side = int(claim("C007").figures[0].split(" x ")[0])
+    side = int(claim("C007").figures[0].split(" × ")[0])
     products = layer_products(model)
     smaller = [p for p in products if min(p.k, p.n) < side]
     least = min(products, key=lambda p: p.k * p.n)

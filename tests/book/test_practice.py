@@ -1,0 +1,375 @@
+"""Questions and claims in a page: built by the extension alone from a chapter that asks everything, then used.
+
+The whole book is built elsewhere; here a small one holds every question of the package and every row of chapter 2.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from book.serve import serve
+from hwlab.exercises import check, questions
+from hwlab.exercises.base import Choice, Code, Memo, Numeric, Prediction
+from hwlab.specs.claims import claims
+from hwlab.specs.quantities import SYMBOLS
+from hwlab.studies.trials import try_claim
+from tests.book.project import ROOT
+
+CONF = f"""
+import sys
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "book/_ext")!r}]
+project, root_doc, extensions = "practice", "index", ["myst_parser", "sphinx_book_theme", "practice"]
+html_theme, myst_enable_extensions = "sphinx_book_theme", ["colon_fence", "dollarmath"]
+html_static_path, html_css_files = ["_static"], ["book.css"]
+html_js_files = [("practice.mjs", {{"type": "module"}})]
+"""
+STYLES = ("tokens", "symbols", "book", "practice")
+DIRECTIVES = {Prediction: "predict", Numeric: "exercise", Choice: "exercise", Memo: "exercise", Code: "exercise"}
+
+
+def ask(q):
+    return f":::{{{DIRECTIVES[type(q)]}}} {q.id}\nPrompt of {q.id}.\n:::\n\n"
+
+
+CHAPTER = "".join(
+    [
+        "# MatMul\n\n",
+        *(ask(q) for q in questions() if "review" not in q.id),
+        *(f":::{{review}} {q.id}\nPrompt.\n:::\n\n" for q in questions() if "review" in q.id),
+        ":::{claims} C030 C033\n:quote:\n:::\n\n",
+        ":::{claims} C003 C007\n:title: two of them\n:::\n\n",
+        ":::{claims}\n:::\n\n",
+        "The end.\n",
+    ]
+)
+
+
+def sphinx(folder, builder, pages):
+    """Build a small book; returns its output folder and what Sphinx said."""
+    static = folder / "_static"
+    static.mkdir(parents=True)
+    (static / "practice.mjs").write_text((ROOT / "book/_web/practice.mjs").read_text("utf8"))
+    (static / "book.css").write_text("\n".join((ROOT / f"book/_web/css/{name}.css").read_text() for name in STYLES))
+    (folder / "conf.py").write_text(CONF)
+    for name, text in pages.items():
+        (folder / f"{name}.md").write_text(text)
+    contents = "".join(f"{name}\n" for name in pages)
+    (folder / "index.md").write_text(f"# Practice\n\n```{{toctree}}\n{contents}```\n")
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", builder, str(folder), str(folder / builder)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    return folder / builder, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return sphinx(tmp_path_factory.mktemp("practice"), "html", {"02-matmul": CHAPTER})
+
+
+@pytest.fixture(scope="module")
+def address(built):
+    server = serve(built[0])
+    yield f"http://127.0.0.1:{server.server_port}/02-matmul.html"
+    server.shutdown()
+
+
+@pytest.fixture
+def visit(browser, address):
+    contexts = []
+
+    def visit(**options):
+        context = browser.new_context(**options)
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.errors = []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(address, wait_until="load")
+        return page
+
+    yield visit
+    for context in contexts:
+        assert not any(page.errors for page in context.pages)
+        context.close()
+
+
+def block(page, id):
+    return page.locator(f"#q-{id}")
+
+
+# ---- What is built ---------------------------------------------------------------------------------------------------
+
+
+def test_a_page_with_every_question_and_claim_builds_without_a_warning(built):
+    out, said = built
+    assert said == ""
+    html = (out / "02-matmul.html").read_text()
+    for q in questions():
+        assert f'id="q-{q.id}"' in html
+    rows = re.findall(r'<tr[^>]* id="claim-(C\d+)"', html)
+    assert sorted(rows) == [c.id for c in claims(chapter=2)]  # each once; those quoted carry no anchor
+    for c in claims(chapter=2):
+        assert try_claim(c.id).recomputed.split(";")[0] in html.replace("&amp;", "&")
+    assert html.count("Told in full in chapter 4.") == 2
+
+
+def test_prompts_hints_replies_and_buttons_reach_the_translator(tmp_path):
+    out, said = sphinx(tmp_path, "gettext", {"02-matmul": CHAPTER})
+    assert said == ""
+    catalogue = (out / "02-matmul.pot").read_text().replace('"\n"', "")
+    for text in (
+        "Prompt of matmul-layer-bytes.",
+        "Three arrays cross: the row in, the weights, the row out. Two bytes an element.",
+        "Those are bits. Sixteen bits are two bytes: divide by eight.",
+        "The {fact}`matmul-layer-bytes elements` weights are {fact}`matmul-layer-bytes weights` in bf16.",
+        "You said {guess}; the answer is {answer}: {factor} times apart.",
+        "Reveal",
+        "Told in full in chapter 4.",
+    ):
+        assert text in catalogue, text
+    assert "0.339 %" not in catalogue  # a number is computed, never translated
+
+
+FAULTS = {
+    ":::{predict} matmul-one-tokn\n:::": "no question 'matmul-one-tokn'; near it are matmul-one-token",
+    ":::{predict} matmul-layer-bytes\n:::": "is a Numeric, which predict does not show",
+    ":::{review} matmul-memo\n:::": "is a Memo, which review does not show",
+    ":::{claims} C999\n:::": "no claim 'C999'",
+    ":::{claims} C030\n:::": "C030 belongs to chapter 4",
+    ":::{claims} C003\n:::\n\n:::{claims} C003\n:::": "shown twice: ['C003']",
+    ask(questions()[0]) * 2: f"{questions()[0].id} is asked in 02-matmul already",
+    ":::{exercise} matmul-gate-flop\nIt is {{nothing}}.\n:::": "no fact 'matmul-gate-flop nothing'",
+}
+
+
+def test_a_fault_in_a_page_is_an_error_with_file_and_line(tmp_path):
+    text = "# MatMul\n\n" + "\n\n".join(FAULTS) + "\n"
+    _, said = sphinx(tmp_path, "html", {"02-matmul": text})
+    for fault, says in FAULTS.items():
+        first = text[: text.index(fault)].count("\n") + 1
+        found = re.search(rf"02-matmul\.md:(\d+): ERROR: [^\n]*{re.escape(says)}", said)
+        assert found and first <= int(found[1]) <= first + fault.count("\n"), (says, said)
+
+
+def test_every_question_of_a_chapter_in_the_book_is_asked_in_it():
+    for page in (ROOT / "book").glob("[0-9][0-9]-*.md"):
+        number, _, topic = page.stem.partition("-")
+        lab = ROOT / "notebooks" / f"{number}-{topic}.ipynb"
+        text = page.read_text() + (lab.read_text() if lab.exists() else "")
+        asked = re.findall(r"\{(?:predict|exercise|review)\} ([\w-]+)", text)
+        checked = re.findall(r"check\(\\?[\"']([\w-]+)", text)
+        unused = {q.id for q in questions() if q.id.startswith(f"{topic}-")} - set(asked) - set(checked)
+        assert not unused, f"{page.name} and its lab leave out {', '.join(sorted(unused))}"
+
+
+# ---- The page and Python judge alike ---------------------------------------------------------------------------------
+
+TEXTS = [
+    "134 MB", "134.25", "1.34e8", "1.34e8 B", "1.07 Gbit", "1,074 MB", "128", "67.1", "268 MB", "134 GB", "0.134",
+    "40,1", "40.1 µs", "40 us", "many", "", "-3", "3 mb", "3 gflops", "9 parsec", "1.4 x 10^14 FLOP", "1.4×10^14",
+    "144 TFLOP", "0.433 PFLOP/s", "72.2", "591 FLOP / byte", "295 flop/b", "153", "159 rows", "331", "5.19", "5.19 ms",
+    "41.5 ms", "0.00519 s", "50", "400 Gb", "3,200", "85.9 GB", "80 GiB", "1.4", "0.714 s", "1e3", "1e999", ".5",
+    "1,02,4",
+]  # fmt: skip
+
+
+def test_the_page_judges_every_answer_as_python_does(visit):
+    page = visit()
+    numeric = [q for q in questions() if isinstance(q, Numeric)]
+    judged = page.evaluate(
+        """async ([texts, symbols]) => {
+            const { judge } = await import("./_static/practice.mjs");
+            const says = Object.fromEntries(
+                [...document.querySelectorAll("[data-say]")].map(p => [p.dataset.say, p.textContent]));
+            const found = {};
+            for (const script of document.querySelectorAll('.block > script[type="application/json"]')) {
+                const question = JSON.parse(script.textContent);
+                if (question.kind !== "numeric") continue;
+                const block = script.parentElement;
+                found[question.id] = texts.map(text => {
+                    const { right, say, fields, mistake } = judge(question, text, symbols);
+                    const said = mistake === undefined
+                        ? says[say].replace(/\\{(\\w+)\\}/g, (_, name) => fields[name])
+                        : block.querySelector(`[data-reply="${mistake}"]`).textContent.trim();
+                    return [right, said];
+                });
+            }
+            return found;
+        }""",
+        [TEXTS, json.loads(json.dumps(dict(SYMBOLS)))],
+    )
+    assert set(judged) == {q.id for q in numeric}
+    for q in numeric:
+        for text, (right, said) in zip(TEXTS, judged[q.id], strict=True):
+            found = check(q.id, text)
+            assert right == found.right, (q.id, text)
+            assert " ".join(said.split()).rstrip(".").lower() == found.says.rstrip(".").lower(), (q.id, text)
+
+
+# ---- Use -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_guess_is_revealed_beside_the_truth_with_the_factor_between(visit):
+    page = visit()
+    guess = block(page, "matmul-one-token")
+    assert not guess.locator(".answer").is_visible()
+    guess.get_by_label("Your guess").last.fill("20")
+    guess.get_by_role("button", name="Reveal").click()
+    assert guess.locator(".reply p").inner_text() == "You said 20 %; the answer is 0.339 %: 59.1 times apart."
+    assert "take 40.1 µs to arrive" in guess.locator(".answer").inner_text()
+    scale = guess.locator(".guess-scale")
+    you, truth = (
+        float(scale.evaluate(f"e => parseFloat(e.style.getPropertyValue('--{name}'))")) for name in ("you", "truth")
+    )
+    assert (you, truth) == (pytest.approx(76.7, abs=0.1), pytest.approx(17.7, abs=0.1))  # log10(200)/3, log10(3.39)/3
+    marks = scale.locator(".axis span").all_inner_texts()
+    assert marks == ["0.1 %", "1 %", "10 %", "100 %"]
+
+
+def test_a_guess_is_kept_in_this_browser_and_can_be_changed(visit):
+    page = visit()
+    guess = block(page, "matmul-ridge-tokens")
+    guess.locator(".field input").fill("32")
+    guess.get_by_role("button", name="Reveal").click()
+    kept = page.evaluate("JSON.parse(localStorage.getItem('hw:progress'))")
+    assert kept["questions"]["matmul-ridge-tokens"]["state"] == "guessed"
+    page.reload()
+    assert guess.locator(".reply p").inner_text().startswith("You said 32 tokens; the answer is 319 tokens")
+    guess.get_by_role("button", name="Change").click()
+    assert not guess.locator(".answer").is_visible() and guess.locator(".reply").inner_text() == ""
+    page.reload()
+    assert guess.get_by_role("button", name="Reveal").is_visible()
+
+
+def test_the_ruler_fills_the_field_and_the_field_moves_the_ruler(visit):
+    page = visit()
+    guess = block(page, "matmul-ridge-tokens")
+    ruler, field = guess.get_by_role("slider", name="Your guess"), guess.locator(".field input")
+    ruler.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    assert 31 <= float(field.input_value()) <= 35  # the middle of 1 to 1000 and a little more
+    assert ruler.get_attribute("aria-valuetext").endswith(" tokens")
+    field.fill("100")
+    assert float(ruler.input_value()) == pytest.approx(2 / 3, abs=0.001)
+
+
+def test_a_guess_can_be_skipped_and_one_without_a_number_is_asked_for(visit):
+    page = visit()
+    guess = block(page, "matmul-products")
+    guess.get_by_role("button", name="Reveal").click()
+    assert guess.locator(".reply").inner_text() == "Give a number first, or skip."
+    guess.locator(".field input").fill("3 MB")
+    guess.get_by_role("button", name="Reveal").click()
+    assert "That is in byte" in guess.locator(".reply").inner_text()
+    guess.get_by_role("button", name="Skip").click()
+    assert guess.locator(".reply").inner_text() == "The answer is 721 products."
+    assert guess.locator(".answer").is_visible()
+
+
+def test_an_exercise_answers_each_mistake_by_keyboard_alone(visit):
+    page = visit()
+    work = block(page, "matmul-layer-bytes")
+    work.get_by_label("Bytes that cross").focus()
+    page.keyboard.type("1.07 GB")
+    page.keyboard.press("Enter")
+    assert work.get_by_role("status").inner_text() == "Those are bits. Sixteen bits are two bytes: divide by eight."
+    assert work.locator(".reply").get_attribute("data-right") == "no"
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("134 MB")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert work.get_by_role("status").inner_text() == "Right: 134 MB."
+    kept = page.evaluate("JSON.parse(localStorage.getItem('hw:progress')).questions['matmul-layer-bytes']")
+    assert kept == {"state": "right", "value": "134 MB", "tries": 2}
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # the hint opens
+    assert "Three arrays cross" in work.inner_text()
+
+
+def test_a_solution_shows_the_code_and_what_it_gives(visit):
+    page = visit()
+    work = block(page, "matmul-layer-bytes")
+    work.get_by_text("Solution").click()
+    assert 'return matmul_bytes(1, 8192, 8192, dtype="bf16")' in work.inner_text()
+    assert ">>> bytes_of_the_layer()\n1.3425e+08" in work.inner_text()
+
+
+def test_a_choice_explains_what_was_chosen(visit):
+    page = visit()
+    work = block(page, "matmul-second-request")
+    work.get_by_role("button", name="Check").click()
+    assert work.get_by_role("status").inner_text() == "Choose one first."
+    work.get_by_label("It doubles: twice the FLOP.").check()
+    work.get_by_role("button", name="Check").click()
+    assert "What did?" in work.get_by_role("status").inner_text()
+    work.get_by_label("It stays almost the same.").check()
+    work.get_by_role("button", name="Check").click()
+    assert work.get_by_role("status").inner_text().startswith("Yes: from 40.07 µs to 40.08 µs")
+    page.reload()
+    assert work.get_by_label("It stays almost the same.").is_checked()
+
+
+def test_a_memo_is_kept_and_held_against_its_rubric(visit):
+    page = visit()
+    work = block(page, "matmul-memo")
+    work.get_by_label("Your memo").fill("First fill the batch.")
+    work.get_by_text("Rubric").click()
+    work.get_by_role("checkbox").nth(1).check()
+    assert work.get_by_role("status").inner_text() == "1 of 5 met."
+    page.reload()
+    assert work.get_by_label("Your memo").input_value() == "First fill the batch."
+    assert work.locator(".rubric input").nth(1).is_checked()
+
+
+def test_reaching_the_end_marks_the_chapter_as_read_and_tells_the_page(visit):
+    page = visit()
+    assert page.evaluate("localStorage.getItem('hw:progress')") is None
+    page.evaluate("document.addEventListener('hw:progress', (event) => { window.told = event.detail.read })")
+    page.get_by_text("The end.").scroll_into_view_if_needed()
+    page.wait_for_function("window.told")
+    assert list(page.evaluate("window.told")) == ["2"]
+
+
+def test_a_progress_record_that_is_not_ours_breaks_nothing(visit):
+    page = visit()
+    page.evaluate("localStorage.setItem('hw:progress', '{broken')")
+    page.reload()
+    work = block(page, "matmul-layer-bytes")
+    work.locator(".field input").fill("134")
+    work.get_by_role("button", name="Check").click()
+    assert work.get_by_role("status").inner_text() == "Right: 134 MB."
+
+
+def test_without_a_script_there_is_no_dead_control_and_every_answer_can_be_opened(visit):
+    page = visit(java_script_enabled=False)
+    assert not page.locator(".ask").first.is_visible()
+    guess = block(page, "matmul-one-token")
+    assert not guess.get_by_text("0.339 %").is_visible()
+    guess.get_by_text("Answer", exact=True).click()
+    assert guess.get_by_text("0.339 %").is_visible()
+    block(page, "matmul-gate-flop").get_by_text("Solution").click()
+    assert "MFLOP" in block(page, "matmul-gate-flop").inner_text()
+
+
+@pytest.mark.parametrize("width", [320, 375, 1280])
+def test_with_all_opened_nothing_scrolls_sideways_and_touch_targets_are_large(visit, width):
+    page = visit(viewport={"width": width, "height": 900})
+    page.evaluate("for (const details of document.querySelectorAll('.block details')) details.open = true")
+    for id in ("matmul-one-token", "matmul-sgemm"):
+        block(page, id).locator(".field input").fill("9000")
+        block(page, id).get_by_role("button", name="Reveal").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(
+        "[...document.querySelectorAll('table.claims')].every(t => t.scrollWidth <= t.parentElement.clientWidth + 1)"
+    )
+    targets = page.locator(
+        ".block :is(button, summary, .field input, .ruler, textarea, .option input + label, .rubric label)"
+    )
+    small = targets.evaluate_all("all => all.filter(e => e.offsetHeight && e.offsetHeight < 24).map(e => e.outerHTML)")
+    assert small == []
