@@ -5,7 +5,7 @@ second (`Rates`). Transfer hides behind arithmetic, so the longer of the two set
 other chips and what a launch costs come on top (`StepTime`). With `IDEAL`, the default here, times are
 lower bounds; `hwlab.costs.efficiency` says how far real machines stay above them.
 
-Every function takes numbers, NumPy or JAX arrays, or traced `Sym`s, and `chip` may be what
+Every function takes numbers, NumPy or JAX arrays, or traced `Sym` values, and `chip` may be what
 ``lookup(chips, key)`` returns. Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance
 Model for Multicore Architectures", CACM 52(4), 2009.
 """
@@ -370,8 +370,9 @@ def kv_shards(model, tensor):
     KV heads are shared out; with more chips than heads some chips hold the same ones. A latent cache belongs
     to all heads, so every chip holds it whole.
     """
-    if any(reach.absorbed_flop for reach in model.reaches):
-        return 1
+    for reach in model.reaches:
+        if reach.absorbed_flop:
+            return 1
     return minimum(tensor, model.num_kv_heads or 1)
 
 
