@@ -1,7 +1,6 @@
 """A formula gives the same in Python, in NumPy, under JAX and in the page's own Vega."""
 
 import itertools
-import json
 import math
 import random
 import struct
@@ -10,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import vl_convert
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,37 +16,6 @@ from hwlab import formula as f
 from hwlab.formula import Sym, lookup, number, si, text, vega, where
 
 NAMES = ("x", "y", "z")
-
-
-def in_vega(questions):
-    """What Vega answers to [(Sym or literal, {variable: value}), ...]; all in one run of the real runtime."""
-    tables = {}  # one data set a formula, one row a state
-    for i, (out, state) in enumerate(questions):
-        expression, lets = vega(out, prefix="datum._t")
-        tables.setdefault((expression, tuple(lets)), []).append((i, state))
-    data, where_is = [], {}
-    for (expression, lets), asked in tables.items():
-        # numbers enter as source text: the JSON reader in front of this Vega loses a last bit now and then
-        rows = [{k: v if isinstance(v, str) else f"#{v!r}" for k, v in state.items()} for _, state in asked]
-        names = [k for k, v in asked[0][1].items() if not isinstance(v, str)]
-        steps = [{"type": "formula", "as": k, "expr": f"toNumber(slice(datum.{k}, 1))"} for k in names]
-        steps += [{"type": "formula", "as": name.removeprefix("datum."), "expr": e} for name, e in lets]
-        steps += [{"type": "formula", "as": "answer", "expr": expression}]
-        where_is |= {i: (len(data), row) for row, (i, _) in enumerate(asked)}
-        data.append({"name": f"q{len(data)}", "values": rows, "transform": steps})
-    answers = "[" + ",".join(f"pluck(data('q{i}'),'answer')" for i in range(len(data))) + "]"
-    mark = {"type": "rect", "encode": {"enter": {"description": {"signal": answers}}}}
-    scene = vl_convert.vega_to_scenegraph(json.dumps({"data": data, "marks": [mark]}))
-
-    def items(node):
-        if isinstance(node, dict):
-            yield from node["items"] if node.get("marktype") == "rect" else items(list(node.values()))
-        elif isinstance(node, list):
-            for child in node:
-                yield from items(child)
-
-    answers = next(items(scene))["description"]
-    return [answers[table][row] for table, row in (where_is[i] for i in range(len(questions)))]
 
 
 def field(name, kind="number"):
@@ -139,7 +106,7 @@ def grow(tree, state):
     return value
 
 
-def test_200_random_formulas_agree_in_the_page_to_a_billionth():
+def test_200_random_formulas_agree_in_the_page_to_a_billionth(in_vega):
     asked, expected = [], []
 
     @settings(max_examples=600, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -196,19 +163,19 @@ _ARRAY_OPERATIONS = {
 }
 
 
-def test_log2_of_every_power_of_two_is_exact_in_the_page():
+def test_log2_of_every_power_of_two_is_exact_in_the_page(in_vega):
     powers = [2.0**k for k in range(-40, 60)]
     got = in_vega([(f.ceil(f.log2(field("x"))), {"x": p}) for p in powers])
     assert got == list(range(-40, 60))
 
 
-def test_floor_division_and_remainder_keep_pythons_sign():
+def test_floor_division_and_remainder_keep_pythons_sign(in_vega):
     pairs = list(itertools.product((-7, 7, -6, 0), (2, -2, 3)))
     got = in_vega([(field("a") // field("b") * 100 + field("a") % field("b"), {"a": a, "b": b}) for a, b in pairs])
     assert got == [a // b * 100 + a % b for a, b in pairs]
 
 
-def test_reflected_operators_put_the_constant_first():
+def test_reflected_operators_put_the_constant_first(in_vega):
     x = field("x")
     outs = [
         7 - x,
@@ -259,7 +226,7 @@ ROWS = {
 }
 
 
-def test_a_record_is_looked_up_field_by_field():
+def test_a_record_is_looked_up_field_by_field(in_vega):
     for key in ROWS:
         row = lookup(ROWS, field("row", "text"))
         peaks = [row["peaks"]["bf16"], row["peaks"][field("dtype", "text")]]
@@ -277,14 +244,14 @@ class Machine:
     _fields = ()
 
 
-def test_attributes_and_methods_of_a_record_are_looked_up_too():
+def test_attributes_and_methods_of_a_record_are_looked_up_too(in_vega):
     machines = {"a": Machine(100, {"bf16": 1e12}), "b": Machine(700, {"bf16": 9e14})}
     chosen = lookup(machines, field("id", "text"))
     assert in_vega([(chosen.watts / chosen.peak("bf16"), {"id": "b"})]) == [700 / 9e14]
     assert lookup(machines, "b").watts == 700
 
 
-def test_number_keys_choose_too():
+def test_number_keys_choose_too(in_vega):
     table = {1: 10.0, 8: 20.0, 0.5: 30.0, -2: 40.0}
     assert in_vega([(lookup(table, field("n")), {"n": n}) for n in table]) == list(table.values())
 
@@ -403,14 +370,14 @@ def _awkward_numbers():
     return [v for v in ties + edges + spread + bits if math.isfinite(v)]
 
 
-def test_numbers_read_the_same_in_the_page_character_for_character():
+def test_numbers_read_the_same_in_the_page_character_for_character(in_vega):
     values = _awkward_numbers()
     formats = [(write, digits) for digits in (1, 3, 6, 15) for write in (number, lambda v, d: si(v, "B/s", d))]
     got = in_vega([(write(field("v"), digits), {"v": v}) for write, digits in formats for v in values])
     assert got == [write(v, digits) for write, digits in formats for v in values]
 
 
-def test_infinity_and_nan_read_the_same_too():
+def test_infinity_and_nan_read_the_same_too(in_vega):
     outs = [g(v / field("zero")) for v in (1, -1, 0) for g in (number, lambda v: si(v, "s"))]
     got = in_vega([(out, {"zero": 0}) for out in outs])
     assert got == [g(v) for v in (math.inf, -math.inf, math.nan) for g in (number, lambda v: si(v, "s"))]
@@ -441,7 +408,7 @@ def sentence(compute, memory, dtype):
     )
 
 
-def test_a_sentence_is_one_text_in_python_and_in_the_page():
+def test_a_sentence_is_one_text_in_python_and_in_the_page(in_vega):
     states = [(0.5e-3, 40e-3, "fp8"), (3.0, 2.0, "bf16"), (1e-9, 2.5e-6, "nvfp4")]
     traced = sentence(field("c"), field("m"), field("d", "text"))
     got = in_vega([(traced, {"c": c, "m": m, "d": d}) for c, m, d in states])
@@ -482,7 +449,7 @@ def grown_sum(x):
     return total
 
 
-def test_a_sum_of_a_thousand_terms_stays_shallow():
+def test_a_sum_of_a_thousand_terms_stays_shallow(in_vega):
     expression, lets = vega(grown_sum(x))
     nesting = max(e.count("(") for e in (expression, *(e for _, e in lets)))
     assert len(lets) >= 9 and nesting <= 210

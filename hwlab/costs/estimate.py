@@ -247,8 +247,8 @@ class Estimate:
         return _explain(self, phase)
 
 
-def _checked(name, value, whole=True):
-    """`value` as it is, if it is a whole number of at least 1 or an array of them."""
+def _checked(name, value):
+    """`value`, if it is a whole number of at least 1 or an array of them; arrays of one number become numbers."""
     if type(value) is int and 1 <= value < 2**53:
         return value
     life = life_of(value)
@@ -257,9 +257,9 @@ def _checked(name, value, whole=True):
     if life == "numpy":
         if value.dtype.kind not in "iuf" or not (value >= 1).all() or not (value < 2**53).all():
             raise ValueError(f"{name} holds {value!r}; every element must be a number of at least 1")
-        if value.dtype.kind == "f" and whole and not (value == value.round()).all():
+        if value.dtype.kind == "f" and not (value == value.round()).all():
             raise ValueError(f"{name} holds {value!r}; every element must be whole")
-        return value
+        return value.item() if value.shape == () else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1, or an array")
     if not 1 <= value < 2**53 or value != int(value):
@@ -312,7 +312,8 @@ def _chosen(model, chip, chips, tensor, data):
     """(tensor, data) with tensor * data == chips."""
     sizes = tensor_sizes(model, chip)
     if tensor is None and data is None:
-        return next((t, chips // t) for t in reversed(sizes) if chips % t == 0)
+        tensor = chips if chips in sizes else max(t for t in sizes if chips % t == 0)
+        return tensor, chips // tensor
     if tensor is None:
         tensor = chips // _checked_count("data", data)
     elif data is None:
@@ -366,7 +367,7 @@ def chips_required(model, chip, *, batch=1, tokens=1, dtype="bf16", kv_dtype=Non
     32
     """
     for name, value in (("batch", batch), ("tokens", tokens)):
-        if life_of(value) != "py":
+        if life_of(_checked(name, value)) != "py":
             raise ValueError(f"{name} is an array; ask for one configuration at a time")
     efficiency = efficiency or efficiency_of(chip)
     available = _usable(chip, efficiency)
@@ -402,7 +403,7 @@ def fits(
     >>> [fits(hwlab.model("llama-3.1-70b"), hwlab.chip("h100-sxm"), chips=n) for n in (1, 2)]
     [False, True]
     """
-    _validate(batch, prompt_tokens, output_tokens, chips)
+    batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
     efficiency = efficiency or efficiency_of(chip)
     tensor, data = _chosen(model, chip, chips, tensor, data)
     tokens = prompt_tokens + output_tokens
@@ -410,11 +411,13 @@ def fits(
     return needed <= _usable(chip, efficiency)
 
 
-def _validate(batch, prompt_tokens, output_tokens, chips):
-    _checked("batch", batch)
-    _checked("prompt_tokens", prompt_tokens)
-    _checked("output_tokens", output_tokens)
+def _validated(batch, prompt_tokens, output_tokens, chips):
     _checked_count("chips", chips)
+    return (
+        _checked("batch", batch),
+        _checked("prompt_tokens", prompt_tokens),
+        _checked("output_tokens", output_tokens),
+    )
 
 
 def estimate(
@@ -483,7 +486,7 @@ def estimate(
     Traceback (most recent call last):
     hwlab.costs.estimate.DoesNotFit: Llama 3.1 70B in bf16 with a cache for 1 x 1,152 tokens needs 141.5 GB ...
     """
-    _validate(batch, prompt_tokens, output_tokens, chips)
+    batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
     kv_dtype = kv_dtype or cache_dtype(dtype)
     efficiency = efficiency or efficiency_of(chip)
     tensor, data = _chosen(model, chip, chips, tensor, data)
@@ -492,8 +495,6 @@ def estimate(
     tokens = prompt_tokens + output_tokens
     weight_bytes, kv_bytes = _needed(model, batch, tokens, dtype, kv_dtype, tensor, data)
     held = weight_bytes + kv_bytes <= available
-    if life_of(held) == "numpy" and held.shape == ():
-        held = bool(held)
     if held is False:
         required = chips_required(
             model, chip, batch=batch, tokens=tokens, dtype=dtype, kv_dtype=kv_dtype, efficiency=efficiency
@@ -566,7 +567,7 @@ _SAID = {
     "compute": "arithmetic",
     "memory": "memory traffic",
     "network": "exchange between chips",
-    "overhead": "launches",
+    "overhead": "launch overhead",
 }
 
 

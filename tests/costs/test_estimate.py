@@ -1,0 +1,362 @@
+"""The estimate: what must hold between its numbers, what it refuses, and the faults that other tools have had."""
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hwlab
+from hwlab.costs.efficiency import IDEAL, Efficiency, efficiency_of
+from hwlab.costs.estimate import DoesNotFit, Estimate, chips_required, estimate, fits, tensor_sizes
+from hwlab.costs.roofline import decode_step_time, prefill_time
+from hwlab.specs.chips import chip
+from hwlab.specs.models import ModelSpec, model, models
+
+H100, MI300X = chip("h100-sxm"), chip("mi300x")
+LLAMA_8B, LLAMA_70B, DEEPSEEK = model("llama-3.1-8b"), model("llama-3.1-70b"), model("deepseek-v3")
+
+
+# --- worked by hand -------------------------------------------------------------------------------------------------
+
+
+def test_a_70b_on_eight_chips_by_hand():
+    e = estimate(LLAMA_70B, H100, chips=8, batch=16, prompt_tokens=1000, output_tokens=201, efficiency=IDEAL)
+    # weights 141.1 GB / 8; cache 16 x 1201 x 327,680 B / 8
+    assert e.weight_bytes == 2 * 70_553_706_496 / 8
+    assert e.kv_bytes == 16 * 1201 * 327_680 / 8
+    assert e.kv_fraction == e.kv_bytes / H100.memory_bytes
+    # the mean step attends to 1000 + 201 / 2 tokens and reads all but the embedding table
+    context = 1100.5
+    step = decode_step_time(LLAMA_70B, H100, context=context, batch=16, dtype="bf16", tensor=8)
+    assert e.tpot_s == step.seconds
+    read = 2 * (70_553_706_496 - 128_256 * 8192 + 16 * 8192) / 8 + 16 * context * 327_680 / 8
+    assert e.decode.memory_bytes == pytest.approx(read)
+    assert step.memory_s == pytest.approx(read / 3.35e12)
+    # the whole: one prefill, 200 steps, 16 x 201 tokens
+    assert e.seconds == pytest.approx(e.ttft_s + 200 * e.tpot_s)
+    assert e.tokens_per_s == pytest.approx(16 * 201 / e.seconds)
+    assert e.tokens_per_s_per_user == 1 / e.tpot_s
+
+
+def test_time_to_first_token_is_the_prefill_of_the_batch():
+    """Not what a queue or a second pool of chips would add; it equals the closed form."""
+    e = estimate(LLAMA_8B, H100, batch=4, prompt_tokens=700, output_tokens=50)
+    closed = prefill_time(
+        LLAMA_8B, H100, batch=4, prompt_tokens=700, dtype="bf16", efficiency=efficiency_of(H100)
+    ).seconds
+    assert e.ttft_s == closed
+
+
+def test_one_token_of_output_needs_no_decode_step():
+    e = estimate(LLAMA_8B, H100, output_tokens=1)
+    assert e.seconds == e.ttft_s
+    assert e.tokens_per_s == 1 / e.ttft_s
+    assert e.bound == e.prefill.bound
+
+
+def test_bandwidth_filled_by_an_ideal_memory_bound_step_is_all_of_it():
+    e = estimate(LLAMA_8B, H100, efficiency=IDEAL)
+    assert e.decode.bound == "memory" and e.decode.mbu == 1 and e.decode.mfu == pytest.approx(1 / e.decode.ratio)
+    real = estimate(LLAMA_8B, H100)
+    assert real.decode.mbu == pytest.approx(0.785 / (1 + real.decode.time.overhead_s / real.decode.time.memory_s))
+
+
+# --- invariants -----------------------------------------------------------------------------------------------------
+
+COUNTS = st.integers(1, 300)
+FITTING = [m for m in models() if m.num_params < 3e10]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(FITTING), COUNTS, st.integers(1, 4000), st.integers(1, 500), st.sampled_from((1, 2, 4, 8)))
+def test_what_must_hold_between_the_numbers(m, batch, prompt, output, chips):
+    try:
+        e = estimate(m, MI300X, chips=chips, batch=batch, prompt_tokens=prompt, output_tokens=output)
+    except DoesNotFit as refusal:
+        assert refusal.needed > refusal.available
+        assert refusal.chips_required is None or refusal.chips_required > 1
+        return
+    assert e.fits is True and e.tensor * e.data == chips == e.chips
+    assert e.weight_bytes + e.kv_bytes <= e.memory_bytes
+    assert 0 < e.chips_required <= chips
+    for phase in (e.prefill, e.decode):
+        assert 0 < phase.mfu < 1 and 0 < phase.mbu < 1
+        assert phase.ratio >= 1
+    low, high = sorted((e.prefill.mfu, e.decode.mfu))
+    assert low * (1 - 1e-9) <= e.mfu <= high * (1 + 1e-9)
+    ideal = estimate(m, MI300X, chips=chips, batch=batch, prompt_tokens=prompt, output_tokens=output, efficiency=IDEAL)
+    assert ideal.ttft_s < e.ttft_s and ideal.tpot_s < e.tpot_s
+    longer = estimate(
+        m, MI300X, chips=chips, batch=batch, prompt_tokens=prompt + 1, output_tokens=output, tensor=e.tensor
+    )
+    assert longer.ttft_s > e.ttft_s and longer.tpot_s >= e.tpot_s * (1 - 1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(list(models())),
+    st.integers(1, 2000),
+    st.integers(1, 200_000),
+    st.sampled_from(("bf16", "fp8", "nvfp4")),
+)
+def test_the_required_chips_hold_the_model_and_one_fewer_would_not(m, batch, tokens, dtype):
+    wanted = chips_required(m, H100, batch=batch, tokens=tokens + 1, dtype=dtype)
+
+    def held_by(chips):
+        asked = {"chips": chips, "batch": batch, "prompt_tokens": tokens, "output_tokens": 1, "dtype": dtype}
+        return any(fits(m, H100, tensor=t, **asked) for t in tensor_sizes(m, H100) if chips % t == 0)
+
+    if wanted is None:
+        assert not held_by(max(tensor_sizes(m, H100)))
+    else:
+        assert held_by(wanted)
+        assert wanted == 1 or not held_by(wanted - 1)
+
+
+def test_replicas_share_the_batch_and_the_busiest_one_is_timed():
+    two = estimate(LLAMA_8B, H100, chips=2, tensor=1, batch=9)
+    assert (two.tensor, two.data) == (1, 2)
+    assert two.tpot_s == estimate(LLAMA_8B, H100, batch=5).tpot_s
+    assert two.decode.time.network_s == 0
+
+
+def test_the_layers_are_cut_as_far_as_heads_widths_and_links_allow():
+    assert estimate(LLAMA_8B, H100, chips=8).tensor == 8
+    assert estimate(model("qwen2.5-0.5b"), H100, chips=8).tensor == 2  # 14 heads, 2 KV heads
+    lonely = replace(H100, link_bytes_per_s=None)
+    assert estimate(LLAMA_8B, lonely, chips=8, batch=8).data == 8
+
+
+def test_the_cache_defaults_to_16_bits_and_may_be_smaller():
+    big, small = estimate(LLAMA_8B, H100, dtype="fp8"), estimate(LLAMA_8B, H100, dtype="fp8", kv_dtype="fp8")
+    assert big.kv_dtype == "bf16" and big.kv_bytes == 2 * small.kv_bytes
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+def test_deepseek_in_bf16_on_two_h100_is_refused_with_what_would_do():
+    """One simulator fell back to a million blocks of cache here, and simulated an impossible machine."""
+    with pytest.raises(
+        DoesNotFit, match=r"DeepSeek-V3 in bf16 .* needs 671.1 GB on each of 2 H100 .*: use 32 chips"
+    ) as r:
+        estimate(DEEPSEEK, H100, chips=2)
+    assert r.value.needed > 8 * r.value.available and r.value.chips_required == 32
+    assert estimate(DEEPSEEK, H100, chips=32).fits
+    assert not fits(DEEPSEEK, H100, chips=2) and fits(DEEPSEEK, H100, chips=32)
+
+
+def test_a_model_that_replicas_cannot_hold_says_to_share_its_layers():
+    with pytest.raises(DoesNotFit, match="share each layer among more of them, with tensor="):
+        estimate(LLAMA_70B, H100, chips=8, tensor=1)
+
+
+def test_what_no_number_of_chips_holds_says_so():
+    lonely = replace(H100, link_bytes_per_s=None)
+    with pytest.raises(DoesNotFit, match="no number of these chips") as refusal:
+        estimate(LLAMA_70B, lonely, chips=8)
+    assert refusal.value.chips_required is None
+
+
+BAD = [0, -1, 1.5, math.nan, math.inf, 2**60]
+
+
+@pytest.mark.parametrize("name", ["batch", "prompt_tokens", "output_tokens"])
+@pytest.mark.parametrize("bad", BAD)
+def test_a_number_that_is_no_count_is_refused_by_name(name, bad):
+    with pytest.raises(ValueError, match=f"{name} is .*give a whole number of at least 1"):
+        estimate(LLAMA_8B, H100, **{name: bad})
+
+
+@pytest.mark.parametrize("name", ["batch", "prompt_tokens", "output_tokens", "chips"])
+@pytest.mark.parametrize("bad", ["8", None, True, [1, 2], {}])
+def test_what_is_no_number_is_refused_by_name(name, bad):
+    with pytest.raises(TypeError, match=f"{name} is .*give a whole number of at least 1"):
+        estimate(LLAMA_8B, H100, **{name: bad})
+
+
+@pytest.mark.parametrize("bad", [np.array([1, 0]), np.array([1.5]), np.array([math.nan]), np.array(["a"])])
+def test_an_array_with_a_bad_element_is_refused(bad):
+    with pytest.raises(ValueError, match="batch holds"):
+        estimate(LLAMA_8B, H100, batch=bad)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"chips": 8, "tensor": 3, "data": 1}, "tensor x data = chips"),
+        ({"chips": 3, "tensor": 3}, r"heads \(32\) cannot be cut into 3; give one of 1, 2, 4, 8, 16, 32"),
+        ({"chips": 8, "data": 3}, "tensor x data = chips"),
+        ({"chips": 0}, "chips is 0"),
+        ({"tensor": 0}, "tensor is 0"),
+        ({"dtype": "float8"}, "unknown dtype 'float8'; known are"),
+        ({"kv_dtype": "q3"}, "unknown dtype 'q3'"),
+        ({"dtype": "nvfp4"}, "no published fp4 peak; it has .*fp8"),
+    ],
+)
+def test_arguments_that_contradict_each_other_or_the_chip_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        estimate(LLAMA_8B, H100, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [("memory_bytes", "no published memory size"), ("memory_bytes_per_s", "no published memory bandwidth")],
+)
+def test_a_chip_without_a_figure_is_refused_by_what_it_lacks(field, message):
+    with pytest.raises(ValueError, match=message):
+        estimate(LLAMA_8B, replace(H100, **{field: None}))
+
+
+def test_sharing_a_layer_needs_a_link_and_a_fabric_that_reaches():
+    with pytest.raises(ValueError, match="no published link rate"):
+        estimate(LLAMA_8B, replace(H100, link_bytes_per_s=None), chips=2, tensor=2)
+    with pytest.raises(ValueError, match="joins 4 chips; give one of 1, 2, 4"):
+        estimate(LLAMA_8B, replace(H100, chips_per_system=4), chips=8, tensor=8)
+
+
+def test_kv_heads_are_cut_or_held_by_several_chips_evenly():
+    sizes = {"hidden_size": 1536, "intermediate_size": 6144, "num_hidden_layers": 4, "vocab_size": 1000}
+    heads = {"num_attention_heads": 24, "num_key_value_heads": 6}
+    m = ModelSpec.from_config({"model_type": "llama", **sizes, **heads, "tie_word_embeddings": False})
+    assert tensor_sizes(m, H100) == (1, 2, 3, 6, 12, 24)
+    with pytest.raises(ValueError, match=r"KV heads \(6\) can neither be cut into 4"):
+        estimate(m, H100, chips=4, tensor=4)
+
+
+def test_only_what_is_meant_is_accepted():
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        estimate(LLAMA_8B, H100, pipeline=2)
+
+
+# --- faults that other tools have had -------------------------------------------------------------------------------
+
+
+def test_any_width_of_the_mlp_is_accepted():
+    """A tool refused every real Llama: it wanted the width to be a multiple of the hidden size."""
+    for m in (LLAMA_70B, LLAMA_8B, model("llama-2-7b")):
+        assert m.intermediate_size % m.hidden_size
+        assert estimate(m, H100, chips=8).tpot_s > 0
+
+
+@pytest.mark.parametrize("m", [m for m in models() if m.num_experts], ids=lambda m: m.id)
+def test_chips_that_share_a_layer_share_its_experts(m):
+    """A planner put every expert on every chip: weights up to 8 x too high."""
+    sizes = [t for t in tensor_sizes(m, MI300X) if t <= 8]
+    for tensor in sizes:
+        asked = {"chips": tensor, "tensor": tensor, "dtype": "fp8"}
+        if fits(m, MI300X, **asked):
+            assert estimate(m, MI300X, **asked).weight_bytes * tensor == m.weight_bytes("fp8")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(FITTING), st.integers(1, 64), st.integers(1, 4000))
+def test_memory_is_sequences_times_bytes_of_each(m, batch, tokens):
+    """In one answer of one tool, memory, tokens and bytes a token did not multiply out."""
+    asked = {"batch": batch, "prompt_tokens": tokens, "output_tokens": 1}
+    if not fits(m, MI300X, **asked):
+        return
+    e = estimate(m, MI300X, **asked)
+    assert e.kv_bytes == batch * m.kv_bytes(tokens + 1, "bf16")
+    if m.num_kv_heads and not m.state_bytes and all(r.limit is None and r.stride == 1 for r in m.reaches):
+        assert e.kv_bytes == batch * (tokens + 1) * (m.kv_bytes_per_token("bf16") + m.index_bytes_per_token("bf16"))
+
+
+def test_windows_bound_the_cache():
+    """Bytes a token from a one-token sequence are wrong for windows: capacity must be the inverse of size."""
+    m = model("gpt-oss-20b")
+    short, long = (estimate(m, MI300X, prompt_tokens=n, output_tokens=1, dtype="bf16") for n in (127, 99_999))
+    assert long.kv_bytes < 0.51 * short.kv_bytes / 128 * 100_000
+    assert long.kv_bytes == m.kv_bytes(100_000, "bf16")
+
+
+# --- arrays, speed, words -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [LLAMA_8B, model("qwen3-next-80b-a3b"), model("gemma-3-27b")], ids=lambda m: m.id)
+def test_arrays_agree_with_numbers_and_what_does_not_fit_is_not_a_number(m):
+    batch, prompt = np.array([[1], [32], [2000]]), np.array([1, 1000, 8000])
+    asked = {"chips": 2, "output_tokens": 100, "dtype": "fp8"}
+    e = estimate(m, H100, batch=batch, prompt_tokens=prompt, **asked)
+    assert e.fits.shape == e.ttft_s.shape == e.tpot_s.shape == e.tokens_per_s.shape == (3, 3)
+    assert e.fits.any() and not e.fits.all()
+    for i, b in enumerate(batch[:, 0].tolist()):
+        for j, p in enumerate(prompt.tolist()):
+            if not e.fits[i, j]:
+                assert math.isnan(e.ttft_s[i, j]) and math.isnan(e.tpot_s[i, j]) and math.isnan(e.tokens_per_s[i, j])
+                with pytest.raises(DoesNotFit):
+                    estimate(m, H100, batch=b, prompt_tokens=p, **asked)
+                continue
+            one = estimate(m, H100, batch=b, prompt_tokens=p, **asked)
+            for name in ("ttft_s", "tpot_s", "tokens_per_s", "tokens_per_s_per_user", "mfu", "mbu", "kv_fraction"):
+                assert np.broadcast_to(getattr(e, name), (3, 3))[i, j] == pytest.approx(getattr(one, name)), name
+            assert e.bound[i, j] == one.bound
+
+
+def test_numpy_scalars_are_numbers():
+    e = estimate(LLAMA_8B, H100, batch=np.int64(4))
+    assert e.fits is True and e.tpot_s == estimate(LLAMA_8B, H100, batch=4).tpot_s
+    with pytest.raises(DoesNotFit):
+        estimate(LLAMA_70B, H100, batch=np.int64(4))
+
+
+def test_an_estimate_takes_well_under_a_millisecond():
+    def run():
+        started = time.perf_counter()
+        for _ in range(100):
+            estimate(LLAMA_70B, H100, chips=8, batch=32, dtype="fp8")
+        return (time.perf_counter() - started) / 100
+
+    assert min(run() for _ in range(10)) < 0.5e-3  # the benchmark has the figure; this catches a slip of ten times
+
+
+def test_the_band_belongs_to_the_constants_that_it_was_measured_with():
+    e = estimate(LLAMA_8B, H100)
+    assert e.tpot_band_s == (e.tpot_s * e.band("decode").low, e.tpot_s * e.band("decode").high)
+    assert e.ttft_band_s[0] > e.ttft_s  # measured prefill was never as fast
+    assert estimate(LLAMA_8B, H100, efficiency=IDEAL).tpot_band_s is None
+    assert estimate(LLAMA_8B, H100, efficiency=Efficiency(memory=0.5)).ttft_band_s is None
+    assert estimate(model("mixtral-8x7b"), MI300X).band("decode").cases == 99
+    assert estimate(LLAMA_8B, chip("tpu-v5e"), chips=4).band("decode").cases == 15
+    assert estimate(LLAMA_8B, chip("tpu-v5e"), chips=4).ttft_band_s is None
+    with pytest.raises(ValueError, match="'prefill' or 'decode'"):
+        e.band("training")
+
+
+def test_the_sentence_names_what_binds_by_how_much_and_what_would_flip_it():
+    e = estimate(LLAMA_8B, H100, prompt_tokens=64, output_tokens=64, efficiency=IDEAL)
+    said = e.explain("decode")
+    assert said.startswith("Decode takes 4.48 ms and is memory-bound: memory traffic takes 295 × as long as arithmetic")
+    # and the flip is where it says: at that batch arithmetic takes as long, at one fewer it does not
+    batch = int(said.partition("even at about ")[2].partition(" ")[0].replace(",", ""))
+    for b, bound in ((batch, "compute"), (batch - 1, "memory")):
+        assert decode_step_time(LLAMA_8B, H100, batch=b, context=96, dtype="bf16").bound == bound
+
+
+def test_the_sentence_on_each_of_its_edges():
+    shared = {"prompt_tokens": 1024, "output_tokens": 128}
+    alone = estimate(LLAMA_8B, H100, **shared)
+    assert "no batch would make it compute-bound" in alone.explain()
+    assert "instead of 1,024" in alone.explain("prefill")
+    eight = estimate(LLAMA_8B, H100, chips=8, **shared)
+    assert "network-bound" in eight.explain() and "fewer than 8 chips" in eight.explain()
+    slow = estimate(LLAMA_8B, H100, efficiency=Efficiency(layer_s=1e-3))
+    assert "overhead-bound: launch overhead takes 7.0" in slow.explain()
+    short = estimate(LLAMA_8B, H100, prompt_tokens=16, output_tokens=700, efficiency=IDEAL)
+    assert "would not hold" in short.explain()
+    with pytest.raises(ValueError, match="holds arrays"):
+        estimate(LLAMA_8B, H100, batch=np.array([1, 2])).explain()
+    with pytest.raises(ValueError, match="'prefill' or 'decode'"):
+        alone.explain("both")
+
+
+def test_the_package_offers_it_by_name():
+    assert hwlab.estimate is estimate and hwlab.Estimate is Estimate and hwlab.DoesNotFit is DoesNotFit
+    offered = {"chip", "chips", "chips_frame", "model", "ModelSpec", "estimate", "measure_host", "figures"}
+    assert offered <= set(dir(hwlab))
+    with pytest.raises(AttributeError, match=r"no attribute 'estimat'; it has .*estimate"):
+        hwlab.estimat  # noqa: B018
