@@ -125,6 +125,12 @@ class ChipCatalogue(SphinxDirective):
         return [node]
 
 
+def shown() -> tuple[Chip, ...]:
+    """All chips as the page shows them at first: accelerators before CPUs and racks, the newest of a kind first."""
+    last = ("cpu", "system")
+    return tuple(sorted(chips(), key=lambda c: (c.kind in last, KINDS.index(c.kind), -c.year, c.name)))
+
+
 def table(records: tuple[Chip, ...], words: dict[str, str], download: str) -> str:
     """The catalogue as HTML.
 
@@ -188,7 +194,7 @@ def _body(c: Chip, dtype: str | None, bars, numbers: dict[str, int], words: dict
         + barred("speed", c.memory_bytes_per_s, number((c.memory_bytes_per_s or 0) / 1e12), "TB/s")
         + cell("memory", c.memory_bytes, _amount(memory[0], f"{memory[-1]} {c.memory_kind or ''}".rstrip()))
         + cell("ridge", ridge, _amount(number(ridge or 0), "OP/B" if integer else "FLOP/B"))
-        + cell("power", c.tdp_watts, _amount(number(c.tdp_watts or 0, 6), "W"))
+        + cell("power", c.tdp_watts, _amount(*(str(c.figures["tdp_watts"]).split() if c.tdp_watts else ("", ""))))
         + cell("die", area, f'<i class="die-scale" style="--mm:{side:.1f}"></i>{_amount(number(area or 0, 6), "mm²")}')
     )
     return (
@@ -286,7 +292,7 @@ class ChipSources(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """A numbered list, each item with the anchor that the records link to."""
         items = []
-        for i, one in enumerate(sources(chips()), 1):
+        for i, one in enumerate(sources(shown()), 1):
             text = nodes.paragraph("", f"{one.citation}, {one.date}")
             if one.url:
                 text += [nodes.Text(" "), nodes.reference("", one.url.removeprefix("https://"), refuri=one.url)]
@@ -309,7 +315,7 @@ class Grades(SphinxDirective):
 def visit_html(self, node: catalogue) -> None:
     """Write the table; the path of the file depends on the page."""
     up = "../" * self.builder.current_docname.count("/")
-    self.body.append(table(chips(), node["words"], up + CSV))
+    self.body.append(table(shown(), node["words"], up + CSV))
     raise nodes.SkipNode
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from html import escape
 
+from catalogue import label
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
 from hwlab.specs.chips import Chip, chip
-from hwlab.specs.figure import Figure
+from hwlab.specs.figure import GRADES, Figure
 
 CATALOGUE = "book/chips"
 
@@ -29,15 +30,16 @@ class SpecRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Look the figure up; the build stops at one that is not there."""
         try:
-            subject, figure, text = read(self.text)
+            subject, figure, field, text = read(self.text)
         except (KeyError, ValueError) as error:
             message = self.inliner.reporter.error(f"{{spec}} {self.text!r}: {error}", line=self.lineno)
             return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
-        return [spec(self.rawtext, text, chip=subject.id, name=subject.name, about=about(figure))], []
+        node = spec(self.rawtext, text, chip=subject.id, name=subject.name, field=field, about=about(figure))
+        return [node], []
 
 
-def read(text: str) -> tuple[Chip, Figure, str]:
-    """What the role is asked for: chip, figure, and the figure as it is written.
+def read(text: str) -> tuple[Chip, Figure, str, str]:
+    """What the role is asked for: chip, figure, the field in words, and the figure as it is written.
 
     Raises
     ------
@@ -46,8 +48,8 @@ def read(text: str) -> tuple[Chip, Figure, str]:
 
     Examples
     --------
-    >>> read("h100-sxm memory_bytes | GB")[2]
-    '85.9 GB'
+    >>> read("h100-sxm memory_bytes | GB")[2:]
+    ('memory (HBM3)', '85.9 GB')
     """
     subject, _, unit = (part.strip() for part in text.partition("|"))
     words = subject.split()
@@ -55,18 +57,18 @@ def read(text: str) -> tuple[Chip, Figure, str]:
         raise ValueError("write a chip and a field, as in 'h100-sxm memory_bytes_per_s'")
     record = chip(words[0])
     figure = record.figure(words[1])
-    return record, figure, figure.written(unit or None)
+    return record, figure, label(words[1], record), figure.written(unit or None)
 
 
 def about(figure: Figure) -> list[str]:
     """Lines that say what stands behind a figure, the rival ones last.
 
-    >>> about(chip("rx-7600").figure("tdp_watts"))[1:]
-    ['cross-referenced, 2025-12']
+    >>> about(chip("groq-lpu").figure("clock_hz"))[::2]
+    ['nominal', 'seen: read in the source itself']
     """
-    lines = [figure.qualifier, figure.note, str(figure.source), figure.grade]
-    if figure.date not in lines[2]:
-        lines[3] += f", {figure.date}"
+    source = str(figure.source)
+    dated = source if figure.date in source else f"{source}, {figure.date}"
+    lines = [figure.qualifier, figure.note, dated, f"{figure.grade}: {GRADES[figure.grade]}"]
     for rival in figure.rivals:
         covers = f" ({rival.qualifier})" if rival.qualifier else ""
         lines.append(f"also given as {rival}{covers}: {rival.source}")
@@ -76,10 +78,12 @@ def about(figure: Figure) -> list[str]:
 def visit_html(self, node: spec) -> None:
     """The figure, and a note that appears beside it; the note links to the whole record."""
     count = self.builder.env.temp_data["spec_notes"] = self.builder.env.temp_data.get("spec_notes", 0) + 1
-    lines = "".join(f"<span>{escape(line)}</span>" for line in node["about"])
+    name = escape(node["name"])
     if CATALOGUE in self.builder.env.found_docs:
         page = self.builder.get_relative_uri(self.builder.current_docname, CATALOGUE)
-        lines += f'<span><a href="{page}#{node["chip"]}">{escape(node["name"])}</a></span>'
+        name = f'<a href="{page}#{node["chip"]}">{name}</a>'
+    lines = f"<span>{name}: {escape(node['field'])}</span>"
+    lines += "".join(f"<span>{escape(line)}</span>" for line in node["about"])
     self.body.append(
         f'<span class="spec" tabindex="0" aria-describedby="spec-{count}">{escape(node.astext())}'
         f'<span class="spec-note" id="spec-{count}">{lines}</span></span>'
