@@ -169,16 +169,14 @@ class Practice(SphinxDirective):
             raise self.error(error.args[0]) from None
         if not isinstance(self.record, self.kinds):
             raise self.error(f"{self.record.id} is a {type(self.record).__name__}, which {self.name} does not show")
-        asked = self.env.practice_asked.setdefault(self.env.docname, [])
-        other = next((doc for doc, ids in self.env.practice_asked.items() if self.record.id in ids), None)
-        if other:
+        if other := _asked(self.env, self.record.id):
             raise self.error(f"{self.record.id} is asked in {other} already")
-        asked.append(self.record.id)
+        self.env.practice_asked.setdefault(self.env.docname, []).append(self.record.id)
         return [self.build()]
 
 
-WORDS = {"change": "Change", "reveal": "Reveal", "check": "Check"}
-"""Words on buttons that the script changes."""
+WORDS = {"reveal": "Reveal", "change": "Change", "after": "Guess after all"}
+"""Words on the button of a guess, which the script changes."""
 
 
 def raw_json(data):
@@ -377,6 +375,11 @@ class Claims(Practice):
         return [self.block("trial", title, *body, _at(pending, self))]
 
 
+def _asked(env, id):
+    """The page that shows a question or claim, if one does already."""
+    return next((docname for docname, ids in env.practice_asked.items() if id in ids), None)
+
+
 def _chapter(docname):
     match = re.match(r"(\d+)-", docname.rpartition("/")[2])
     return int(match[1]) if match else None
@@ -393,13 +396,15 @@ class ChooseClaims(SphinxTransform):
         named = [id for node in found if not node["quote"] for id in node["claims"]]
         for node in found:
             ids = node["claims"] or [c.id for c in claims(chapter=node["chapter"]) if c.id not in named]
-            twice = [id for id in ids if named.count(id) > 1]
+            twice = [] if node["quote"] else [id for id in ids if named.count(id) > 1 or _asked(self.env, id)]
             unbound = [id for id in ids if id not in bound() and claim(id).verdict != "unchecked"]
             if twice or unbound or not ids:
                 fault = f"shown twice: {twice}" if twice else f"no trial computes: {unbound}" if unbound else "no rows"
                 LOGGER.error("claims of chapter %s, %s", node["chapter"], fault, location=node)
                 node.parent.remove(node)
                 continue
+            if not node["quote"]:
+                self.env.practice_asked.setdefault(self.env.docname, []).extend(ids)
             node.replace_self(self._table(node, ids))
 
     def _table(self, at, ids):

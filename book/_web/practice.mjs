@@ -127,18 +127,19 @@ function mountPredict(block, question, page) {
     return { value: given.base === null ? given.value : given.value / factor };
   };
 
-  const lay = (open) => {
+  const lay = (open, skipped = false) => {
+    field.parentElement.hidden = skipped;
     answer.hidden = !open;
     answer.open = open;
     field.disabled = ruler.disabled = open;
     skip.hidden = open;
-    reveal.textContent = page.say(open ? "change" : "reveal").replace(/\.$/, "");
+    reveal.textContent = page.sentences[skipped ? "after" : open ? "change" : "reveal"];
     reveal.classList.toggle("first", !open);
     block.dataset.open = open ? "yes" : "no";
   };
 
   const show = (value) => { // value: the guess, or null where it was skipped
-    lay(true);
+    lay(true, value === null);
     const shown = question.shown;
     if (value === null) { reply.replaceChildren(element("p", "", page.say("skipped", { answer: shown }))); return; }
     const truth = question.answer / factor, apart = Math.max(value / truth, truth / value), near = apart <= 1.1;
@@ -149,10 +150,10 @@ function mountPredict(block, question, page) {
     const axis = element("span", "axis");
     question.marks.forEach((mark, i) => {
       const last = i === question.marks.length - 1;
-      axis.append(element("span", "", mark, last ? "right: 0" : `left: ${(100 * i) / (question.marks.length - 1)}%`));
+      axis.append(element("span", "", mark, last ? "left: auto; right: 0" : `left: ${(100 * i) / (question.marks.length - 1)}%; right: auto`));
     });
     scale.append(axis, element("span", "between"), element("span", "truth", shown), element("span", "you", you));
-    const sentence = page.say(near ? "near" : "apart", { guess: you, answer: shown, factor: plain(apart, apart < 10 ? 2 : 3) });
+    const sentence = page.say(near ? "near" : "apart", { guess: you, answer: shown, factor: plain(apart, 2) });
     reply.replaceChildren(scale, element("p", "", sentence));
   };
 

@@ -156,6 +156,12 @@ def test_a_fault_in_a_page_is_an_error_with_file_and_line(tmp_path):
         assert found and first <= int(found[1]) <= first + fault.count("\n"), (says, said)
 
 
+def test_a_claim_is_shown_on_one_page_only(tmp_path):
+    pages = {"02-matmul": "# MatMul\n\n:::{claims} C003\n:::\n", "02-lab": "# Lab\n\n:::{claims} C003\n:::\n"}
+    _, said = sphinx(tmp_path, "html", pages)
+    assert said.count("shown twice: ['C003']") == 1
+
+
 def test_every_question_of_a_chapter_in_the_book_is_asked_in_it():
     for page in (ROOT / "book").glob("[0-9][0-9]-*.md"):
         number, _, topic = page.stem.partition("-")
@@ -220,7 +226,7 @@ def test_a_guess_is_revealed_beside_the_truth_with_the_factor_between(visit):
     assert not guess.locator(".answer").is_visible()
     guess.get_by_label("Your guess").last.fill("20")
     guess.get_by_role("button", name="Reveal").click()
-    assert guess.locator(".reply p").inner_text() == "You said 20 %; the answer is 0.339 %: 59.1 times apart."
+    assert guess.locator(".reply p").inner_text() == "You said 20 %; the answer is 0.339 %: 59 times apart."
     assert "take 40.1 µs to arrive" in guess.locator(".answer").inner_text()
     scale = guess.locator(".guess-scale")
     you, truth = (
@@ -270,6 +276,8 @@ def test_a_guess_can_be_skipped_and_one_without_a_number_is_asked_for(visit):
     guess.get_by_role("button", name="Skip").click()
     assert guess.locator(".reply").inner_text() == "The answer is 721 products."
     assert guess.locator(".answer").is_visible()
+    guess.get_by_role("button", name="Guess after all").click()
+    assert guess.locator(".field input").is_visible() and not guess.locator(".answer").is_visible()
 
 
 def test_an_exercise_answers_each_mistake_by_keyboard_alone(visit):
