@@ -82,7 +82,7 @@ export function address({ name, version, read, write }) {
   const follow = () => {
     if (!location.hash.startsWith(prefix)) return;
     const pairs = location.hash.slice(prefix.length).split(";").map((pair) => pair.split("="));
-    write(Object.fromEntries(pairs.map(([key, value]) => [key, decodeURIComponent(value ?? "")])));
+    write(Object.fromEntries(pairs.map(([key, value]) => [key, decoded(value ?? "")])));
   };
   let timer = 0;
   const keep = () => { // browsers refuse many changes a second
@@ -102,6 +102,14 @@ export function address({ name, version, read, write }) {
     setTimeout(() => { note.textContent = ""; }, 4000);
   } }, "Copy link");
   return { follow, keep, nodes: [button, note], stop: () => removeEventListener("hashchange", follow) };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch { // a link cut in the middle of a character
+    return text;
+  }
 }
 
 /** Resolves when the fonts that charts are measured with have come, or cannot. */

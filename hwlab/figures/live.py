@@ -98,15 +98,18 @@ def fragment(*, kind: str, module: str, markup: str, state: dict, name: str = ""
 
 @cache
 def source(module: str) -> str:
-    """`module` and what it imports from its neighbours as one ES module, Vega included, for a kernel's front end.
+    """`module` and what it imports from its neighbours as one ES module for a kernel's front end, Vega where used.
 
     Neighbours are imported by lines ``import { a, b } from "./neighbour.mjs";`` and export functions and constants
     by name.
     """
-    parts = {"vega": _KERNEL_DRAW}
+    parts = {}
 
     def read(name):
         if name in parts:
+            return
+        if name == "vega":
+            parts[name] = _KERNEL_DRAW
             return
         text = files(__package__).joinpath(f"{name}.mjs").read_text("utf-8")
         for neighbour in re.findall(r'^import \{[^}]*\} from "\./(\w+)\.mjs";$', text, re.M):
@@ -115,7 +118,8 @@ def source(module: str) -> str:
         parts[name] = text if name == module else re.sub(r"^export (?!default)", "", text, flags=re.M)
 
     read(module)
-    return vl_convert.javascript_bundle("\n".join(parts.values()))
+    whole = "\n".join(parts.values())
+    return vl_convert.javascript_bundle(whole) if "vega" in parts else whole
 
 
 @cache

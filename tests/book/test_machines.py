@@ -1,0 +1,113 @@
+"""Machines in a real browser: what is drawn is what Python computed, by mouse, by keyboard and without motion."""
+
+import pytest
+
+from hwlab.figures import blocked_product
+from tests.book.live import open_live
+
+
+@pytest.fixture(autouse=True)
+def static(monkeypatch):
+    monkeypatch.setenv("HWLAB_STATIC", "1")
+
+
+def test_every_frame_shown_is_the_frame_of_python(open_page):
+    machine = blocked_product()
+    page = open_live(open_page, machine)
+    for scene, _ in machine.payload["scenes"]:
+        machine.scene = scene
+        found = page.evaluate(
+            """async ([scene, count]) => {
+              const el = document.querySelector('.hw-live'), found = [];
+              el.querySelector('.hw-arithmetic').open = true;
+              el.model.set('scene', scene);
+              for (let at = 0; at < count; at++) {
+                el.model.set('at', at);
+                await new Promise(requestAnimationFrame);
+                const lines = [...el.querySelectorAll('.hw-arithmetic li')].map(li => li.textContent);
+                const text = part => el.querySelector(part).textContent;
+                found.push([el.frame, text('.hw-say'), lines, text('.hw-slot')]);
+              }
+              return found;
+            }""",
+            [scene, len(machine.frames)],
+        )
+        for frame, (shown, says, lines, drawn) in zip(machine.frames, found, strict=True):
+            assert shown == frame
+            assert says == frame["says"]
+            assert lines == frame["arithmetic"]
+            assert f"{frame['bytes']:,} bytes" in drawn and f"{frame['flop']:,} FLOP" in drawn
+    assert page.problems == [] and page.foreign == []
+
+
+def state(page):
+    return page.evaluate("(m => [m.get('scene'), m.get('at')])(document.querySelector('.hw-live').model)")
+
+
+def test_play_runs_to_the_end_and_is_silent_meanwhile(open_page):
+    page = open_live(open_page, blocked_product())
+    page.get_by_label("Tiles of 3 × 3").check()
+    assert state(page) == ["large", 0]
+    page.get_by_role("button", name="Play").click()
+    assert page.locator(".hw-say").get_attribute("aria-live") == "off"
+    page.wait_for_function("document.querySelector('.hw-live').model.get('at') === 8", timeout=15_000)
+    page.get_by_role("button", name="Play").wait_for()
+    assert page.locator(".hw-say").get_attribute("aria-live") == "polite"
+    assert page.get_by_role("button", name="Step", exact=True).is_disabled()
+
+
+def test_the_keyboard_alone_steps_scrubs_and_chooses(open_page):
+    page = open_live(open_page, blocked_product())
+    page.keyboard.press("Tab")  # the scene
+    page.keyboard.press("ArrowRight")
+    assert state(page) == ["large", 0]
+    page.keyboard.press("Tab")  # Back is disabled at the first frame, so Play
+    assert page.evaluate("document.activeElement.textContent") == "Play"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert state(page) == ["large", 2]
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    page.wait_for_function("document.activeElement.getAttribute('aria-valuetext') === '9 of 9'")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert state(page) == ["large", 1]
+
+
+def test_with_reduced_motion_there_is_nothing_to_play(open_page):
+    page = open_live(open_page, blocked_product(), reduced_motion="reduce")
+    assert not page.get_by_role("button", name="Play").is_visible()
+    page.get_by_role("button", name="Back").click()
+    assert state(page) == ["small", 26]
+
+
+def test_the_address_holds_scene_and_frame(open_page):
+    page = open_live(open_page, blocked_product(), fragment="#hw:blocked:v1:scene=order;at=4")
+    assert state(page) == ["order", 4]
+    page.get_by_role("button", name="Step", exact=True).click()
+    page.wait_for_function("location.hash === '#hw:blocked:v1:scene=order;at=5'")
+    for broken in ("#hw:blocked:v1:scene=none-such;at=1", "#hw:blocked:v1:at=2"):
+        page.evaluate("hash => { location.hash = hash; }", broken)
+        page.wait_for_timeout(50)
+        assert state(page) == ["order", 5]
+    page.evaluate("location.hash = '#hw:blocked:v1:scene=large;at=999'")
+    page.wait_for_function("document.querySelector('.hw-live').model.get('at') === 8")
+    assert page.problems == []
+
+
+@pytest.mark.parametrize(("width", "dark"), [(375, True), (1280, False)])
+def test_the_machine_fits_its_page(open_page, width, dark):
+    page = open_live(open_page, blocked_product(), width=width, dark=dark)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    heights = page.locator(".hw-slot text").evaluate_all("texts => texts.map(t => t.getBoundingClientRect().height)")
+    assert min(heights) > 13
+
+
+def test_without_a_script_the_totals_are_drawn_and_listed(open_page):
+    machine = blocked_product()
+    page = open_live(open_page, machine, java_script_enabled=False)
+    assert page.locator(".hw-slot > svg").is_visible()
+    page.locator(".hw-data summary").click()
+    assert page.locator(".hw-data tbody tr").count() == 4
+    assert page.locator(".hw-say").inner_text() == machine.frame["says"]
