@@ -7,9 +7,9 @@ from tests.book.project import pages
 EVERY_PAGE = [*pages(), "genindex.html", "py-modindex.html", "search.html", "404.html"]
 
 SCROLL_THROUGH = """async () => {
-    for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
         window.scrollTo(0, y);
-        await new Promise(resolve => setTimeout(resolve, 30));
+        await new Promise(resolve => setTimeout(resolve, 20));
     }
 }"""
 
