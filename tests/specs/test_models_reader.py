@@ -128,7 +128,7 @@ def test_active_parameters_agree_with_cards_that_leave_out_embeddings():
 # --- faults of other tools, impossible here ---------------------------------------------------------------------
 
 
-def test_cache_counts_kv_heads_not_query_heads():  # B01, B03
+def test_cache_counts_kv_heads_not_query_heads():  # jranaraki/vllm-fit issue 2, hahnyuan/LLM-Viewer issue 12
     assert read("llama-2-7b").kv_bytes_per_token("fp16") == 524_288
     assert read("llama-3-8b").kv_bytes_per_token("fp16") == 131_072
     assert read("llama-3-8b").kv_bytes_read(4096, "fp16") == 512 * 2**20
@@ -137,19 +137,19 @@ def test_cache_counts_kv_heads_not_query_heads():  # B01, B03
 @pytest.mark.parametrize(
     ("id", "head_dim", "naive"), [("mistral-small-24b", 128, 160), ("gpt-oss-20b", 64, 45), ("gemma-3-12b", 256, 240)]
 )
-def test_head_dim_is_read_and_not_divided_out(id, head_dim, naive):  # B07
+def test_head_dim_is_read_and_not_divided_out(id, head_dim, naive):  # NVIDIA/Model-Optimizer issue 2482
     spec = model(id)
     assert spec.head_dim == head_dim and spec.hidden_size // spec.num_heads == naive
     assert spec.kv_bytes_per_token("bf16") == spec.num_layers * 2 * spec.num_kv_heads * head_dim * 2
 
 
-def test_fine_grained_experts_have_their_own_width():  # B09
+def test_fine_grained_experts_have_their_own_width():  # genz-llm 0.0.16: every expert as wide as a dense block
     spec = model("deepseek-moe-16b")
     assert spec.num_params == 16_375_728_128 and round(spec.num_active_params / 1e9, 1) == 2.8
     assert spec.kv_bytes_per_token("fp16") == 229_376
 
 
-def test_hybrid_with_mamba_keeps_cache_in_four_layers_and_a_constant_state():  # B11
+def test_hybrid_with_mamba_keeps_cache_in_four_layers_and_a_constant_state():  # genz-llm 0.0.16
     spec = model("jamba-v0.1")
     assert spec.kv_bytes_per_token("bf16") == 4 * 2 * 8 * 128 * 2
     assert spec.kv_bytes(10_000, "bf16") == 10_000 * spec.kv_bytes_per_token("bf16") + spec.state_bytes
@@ -157,16 +157,16 @@ def test_hybrid_with_mamba_keeps_cache_in_four_layers_and_a_constant_state():  #
 
 
 @pytest.mark.parametrize("width", [28672, 14336, 11008, 1])
-def test_any_positive_feed_forward_width_is_read(width):  # B13
+def test_any_positive_feed_forward_width_is_read(width):  # llm-analysis 0.2.2 wants a multiple of hidden_size
     assert ModelSpec.from_config(llama(intermediate_size=width)).intermediate_size == width
 
 
-def test_windowed_cache_is_the_ideal_one():  # B19, B21: gpt-oss-20b, 8192 tokens, 32 sequences, bf16
+def test_windowed_cache_is_the_ideal_one():  # alvarobartt/hf-mem pull 70: 32 sequences
     assert round(32 * read("gpt-oss-20b").kv_bytes(8192, "bf16") / 2**30, 2) == 6.09
 
 
 @pytest.mark.parametrize("id", READ)
-def test_capacity_is_the_inverse_of_size(id):  # B19
+def test_capacity_is_the_inverse_of_size(id):  # ai-dynamo/aiconfigurator pull 1201
     spec = read(id)
     for tokens in (1, 127, 128, 129, 5000):
         budget = spec.kv_bytes(tokens, "bf16")
@@ -178,20 +178,20 @@ def test_capacity_is_the_inverse_of_size(id):  # B19
 
 
 @pytest.mark.parametrize("id", READ)
-def test_bytes_a_token_and_bytes_of_tokens_multiply_out(id):  # B23
+def test_bytes_a_token_and_bytes_of_tokens_multiply_out(id):  # redhat-performance/configiq issue 112
     spec = read(id)
     if all(reach.limit is None for reach in spec.reaches):
         assert spec.kv_bytes(1000, "bf16") == 1000 * spec.kv_bytes_per_token("bf16") + spec.state_bytes
 
 
-def test_hybrid_with_linear_attention_keeps_cache_in_a_quarter_of_its_layers():  # B27
+def test_hybrid_with_linear_attention_keeps_cache_in_a_quarter_of_its_layers():  # lmstudio-bug-tracker issue 1862
     spec = read("qwen3-next-80b-a3b")
     full = 2 * spec.num_kv_heads * spec.head_dim * 2 * spec.num_layers
     assert spec.kv_bytes_per_token("bf16") * 4 == full
     assert spec.state_bytes == 36 * (32 * 128 * 128 * 4 + 3 * 8192 * 2)
 
 
-def test_tied_embeddings_are_counted_once():  # B29
+def test_tied_embeddings_are_counted_once():  # Megatron-DeepSpeed issue 99
     tied, untied = (ModelSpec.from_config(llama(tie_word_embeddings=tie)) for tie in (True, False))
     assert untied.num_params - tied.num_params == 32000 * 4096
     assert tied.flop(1) == untied.flop(1)
@@ -230,6 +230,40 @@ def test_a_field_that_shapes_a_model_is_never_passed_over():
         ModelSpec.from_config(llama(num_experts=8))
     with pytest.raises(ConfigError, match="sliding_window is 512"):
         ModelSpec.from_config(llama(sliding_window=512))
+
+
+@pytest.mark.parametrize(
+    ("id", "changes", "message"),
+    [
+        ("opt-6.7b", {"word_embed_proj_dim": 512}, "word_embed_proj_dim is 512; .* with 4096 only"),
+        ("opt-6.7b", {"do_layer_norm_before": False}, "do_layer_norm_before is False; .* with True only"),
+        ("phi-2", {"qk_layernorm": True}, "qk_layernorm is True; that shapes"),
+        ("qwen3.5-397b-a17b", {"num_local_experts": 3}, "num_local_experts is 3; but num_experts is 512"),
+    ],
+)
+def test_variants_of_a_known_architecture_that_are_not_known_are_refused(id, changes, message):
+    config = json.loads((DATA / f"{id}.json").read_text(encoding="utf-8"))
+    config = config | {"text_config": config["text_config"] | changes} if "text_config" in config else config | changes
+    with pytest.raises(ConfigError, match=message):
+        ModelSpec.from_config(config)
+
+
+def test_mpt_is_read_with_plain_heads_only():
+    config = {"model_type": "mpt", "d_model": 4096, "n_layers": 32, "n_heads": 32, "vocab_size": 50432}
+    assert ModelSpec.from_config(config | {"attn_config": {"attn_type": "multihead_attention"}}).num_params > 6e9
+    with pytest.raises(ConfigError, match=r"attn_config.attn_type is 'grouped_query_attention'"):
+        ModelSpec.from_config(config | {"attn_config": {"attn_type": "grouped_query_attention"}})
+
+
+def test_llama_4_says_which_layers_attend_in_chunks_in_three_ways():
+    config = json.loads((DATA / "llama-4-maverick.json").read_text(encoding="utf-8"))
+    text, rotates = config["text_config"], [int((i + 1) % 4 != 0) for i in range(48)]
+    kinds = ["chunked_attention" if r else "full_attention" for r in rotates]
+    ways = [text, text | {"no_rope_layers": rotates}, text | {"layer_types": kinds}, text | {"use_qk_norm": True}]
+    specs = [ModelSpec.from_config(config | {"text_config": way}) for way in ways]
+    assert len({spec.kv_bytes(100_000, "bf16") for spec in specs}) == 1
+    assert any("every 4th layer" in said for said in specs[0].assumptions)
+    assert not any("every 4th layer" in said for spec in specs[1:3] for said in spec.assumptions)
 
 
 def test_known_architectures_state_what_they_assume():

@@ -49,13 +49,30 @@ _TRANSFORMERS = {
         windows="all",
         moe=routed.everywhere,
     ),
-    "opt": Family(**_OLD, tied=True, positions=2),
-    "gpt2": Family(**_OLD, tied=True, positions=0, mlp_multiple=4),
+    "opt": Family(
+        **_OLD,
+        tied=True,
+        positions=2,
+        fixed={
+            "word_embed_proj_dim": "hidden_size",
+            "do_layer_norm_before": True,
+            "enable_bias": True,
+            "layer_norm_elementwise_affine": True,
+            "_remove_final_layer_norm": False,
+        },
+    ),
+    "gpt2": Family(**_OLD, tied=True, positions=0, mlp_multiple=4, fixed={"add_cross_attention": False}),
     "gptj": Family(kv_heads="no", norms=1, norm_width=2, gated=False, mlp_bias=True, head_bias=True, mlp_multiple=4),
     "gpt_neox": Family(kv_heads="no", norm_width=2, gated=False, mlp_bias=True, bias_default=True, **_ATTENTION_BIAS),
     "bloom": Family(**_OLD, tied=True, embedding_norm=True, mlp_multiple=4),
-    "mpt": Family(kv_heads="no", tied=True, gated=False, mlp_multiple=4),
-    "stablelm": Family(kv_heads="given", norm_width=2, qkv_bias="use_qkv_bias"),
+    "mpt": Family(
+        kv_heads="no",
+        tied=True,
+        gated=False,
+        mlp_multiple=4,
+        fixed={"expansion_ratio": 4, "no_bias": True, "attn_config": {"attn_type": "multihead_attention"}},
+    ),
+    "stablelm": Family(kv_heads="given", norm_width=2, qkv_bias="use_qkv_bias", fixed={"use_parallel_residual": False}),
     "starcoder2": Family(
         kv_heads="given",
         norm_width=2,
@@ -92,6 +109,7 @@ _TRANSFORMERS = {
         windows="chunk",
         moe=routed.interleaved,
         dense_width="intermediate_size_mlp",
+        weightless=("use_qk_norm",),
         stated=("the dense layers are intermediate_size_mlp wide, experts and the shared expert intermediate_size",),
     ),
     "gpt_oss": Family(
@@ -154,7 +172,8 @@ _SHAPING = findall(
     linear_attn_config full_attention_interval attn_output_gate ssm_state_size state_size mamba_num_heads
     mamba_head_dim mamba_d_state mamba_d_conv mamba_expand mamba_n_heads attn_layer_period expert_layer_period
     num_kv_shared_layers hidden_size_per_layer_input vocab_size_per_layer_input altup_num_inputs
-    cross_attention_layers qk_layernorm use_qk_norm parallel_block num_experts_per_tok
+    cross_attention_layers use_bidirectional_attention kv_n_heads qk_layernorm use_qk_norm parallel_block
+    num_experts_per_tok
     attention_bias mlp_bias use_bias attention_out_bias lm_head_bias num_ln_in_parallel_attn
     """,
 )

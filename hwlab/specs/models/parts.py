@@ -69,7 +69,7 @@ class Reach:
                 return context * (context + 1) / 2
             near = minimum(context, self.limit)
             return near * (near + 1) / 2 + self.limit * (context - near)
-        near = context if self.limit is None else minimum(context, self.limit * self.stride - 1)
+        near = context if self.limit is None else minimum(context, self.limit * self.stride)
         whole = floor(near / self.stride)
         pairs = self.stride * whole * (whole - 1) / 2 + whole * (near - whole * self.stride + 1)
         return pairs if self.limit is None else pairs + self.limit * (context - near)

@@ -105,11 +105,11 @@ class ModelSpec:
     max_context_tokens: int | None = None
     position_rows: int = 0  # learned position embeddings
     weight_dtype: str | None = None
-    kept_kinds: frozenset[str] = frozenset()
-    body: Part  # every layer and the final norm; not the embeddings, not the head
-    head_vectors: int = 0
+    kept_kinds: frozenset[str] = field(default=frozenset(), repr=False)
+    body: Part = field(repr=False)  # every layer and the final norm; not the embeddings, not the head
+    head_vectors: int = field(default=0, repr=False)
     assumptions: tuple[str, ...] = ()
-    published: Mapping[str, object] = field(default_factory=dict, compare=False)
+    published: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     num_params: int = field(init=False)
     num_embedding_params: int = field(init=False)
@@ -162,6 +162,9 @@ class ModelSpec:
             merged[reach.key] = Reach(limit=limit, stride=stride, chunked=chunked, keeps_all=keeps_all, **sums)
         put("reaches", tuple(merged.values()))
 
+    def __hash__(self):
+        return hash((self.id, self.architecture, self.num_params, self.num_active_params))
+
     @classmethod
     def from_config(
         cls, config: str | PathLike | Mapping, *, id: str = "", name: str = "", assume: str | None = None
@@ -182,6 +185,12 @@ class ModelSpec:
         ConfigError
             A field is missing, absurd or contradicts another; the model is no decoder; its architecture is
             unknown. The message names the field, its value and what would do.
+
+        Notes
+        -----
+        An absent field means what the architecture's class in transformers 5.24.0 takes it for. Where that is the
+        size of one particular model, the field must be given, or the value taken is stated in `assumptions`.
+        A field that shapes a model in a way its reader does not know is an error.
 
         Examples
         --------

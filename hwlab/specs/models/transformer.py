@@ -6,8 +6,8 @@ Facts about biases, norms and defaults are those of the model classes of transfo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from hwlab.specs.models import parts
 from hwlab.specs.models.config import Fields
@@ -42,6 +42,8 @@ class Family:
     dense_width: str = "intermediate_size"
     moe: Callable[[Fields, int, int], list[Part | None]] | None = None  # block of each layer; None: dense
     mixers: Callable[[Fields, int, int], tuple[list[Part], dict]] | None = None  # in place of attention
+    fixed: Mapping[str, object] = field(default_factory=dict)  # what these fields must say, or say nothing
+    weightless: tuple[str, ...] = ()  # fields that turn on something without weights
     stated: tuple[str, ...] = ()  # what a reader must know
 
 
@@ -88,19 +90,20 @@ def layer_limits(f: Fields, layers: int, rule: str) -> list[tuple[int | None, bo
     """(limit, chunked) of each layer.
 
     `layer_types` decides where it is given. Else `rule`: "all" layers have the window, if there is one ("all 4096":
-    that one if nothing is said); "switch": those from
-    `max_window_layers` on, if `use_sliding_window`; "every N": all but each N-th, N being
-    `sliding_window_pattern` where that is given; "chunk": chunks in all but each fourth; "none": no layer.
+    that one if nothing is said); "switch": those from `max_window_layers` on, if `use_sliding_window`; "every N": all
+    but each N-th, N being `sliding_window_pattern` where that is given; "chunk": chunks in all but each fourth layer,
+    or in those that `no_rope_layers` marks with 1; "none": no layer.
     """
     if rule == "none":
         return [(None, False)] * layers
     full, window, chunk = "full_attention", "sliding_attention", "chunked_attention"
+    names = ("sliding_window", "sliding_window_size")
     switched_off = rule == "switch" and not f.flag("use_sliding_window", False)
     kinds = f.sequence("layer_types", layers, (full, window, chunk), default=None)
     if kinds is not None:
         f.ignore("max_window_layers", "sliding_window_pattern", "no_rope_layer_interval")
     elif switched_off:
-        f.ignore("sliding_window", "max_window_layers")
+        f.ignore(*names, "max_window_layers")
         return [(None, False)] * layers
     elif rule == "switch":
         first = f.integer("max_window_layers", kind="layers", low=0)
@@ -110,9 +113,11 @@ def layer_limits(f: Fields, layers: int, rule: str) -> list[tuple[int | None, bo
         if usual and "sliding_window" not in f.raw:
             f.assume("sliding_window", f"{usual} assumed, the default of its class")
             return [(int(usual), False)] * layers
-        kinds = [full if f.integer("sliding_window", kind="tokens", default=None) is None else window] * layers
+        kinds = [full if f.integer(*names, kind="tokens", default=None) is None else window] * layers
     elif rule == "chunk" and "attention_chunk_size" in f.raw and not f.has("attention_chunk_size"):
         kinds = [full] * layers
+    elif rule == "chunk" and f.raw.get("no_rope_layers"):
+        kinds = [chunk if rotates else full for rotates in f.sequence("no_rope_layers", layers, (0, 1))]
     elif rule == "chunk":
         step = f.integer("no_rope_layer_interval", kind="layers", default=4)
         f.assume("layer_types", f"all but every {step}th layer attend in chunks, the default of its class")
@@ -124,9 +129,9 @@ def layer_limits(f: Fields, layers: int, rule: str) -> list[tuple[int | None, bo
         kinds = [full if (i + 1) % step == 0 else window for i in range(layers)]
     limits = {full: (None, False)}
     if window in kinds:
-        limits[window] = (f.integer("sliding_window", kind="tokens"), False)
+        limits[window] = (f.integer(*names, kind="tokens"), False)
     else:
-        f.integer("sliding_window", kind="tokens", default=None)
+        f.integer(*names, kind="tokens", default=None)
     if chunk in kinds:
         limits[chunk] = (f.integer("attention_chunk_size", kind="tokens"), True)
     return [limits[kind] for kind in kinds]
@@ -153,10 +158,23 @@ def _attention_of_layers(f: Fields, family: Family, hidden: int, layers: int) ->
     return [made[limit] for limit in limits], shape
 
 
+def _check_fixed(f: Fields, family: Family, facts: dict) -> None:
+    f.ignore(*family.weightless)
+    for name, wanted in family.fixed.items():
+        if not f.has(name):
+            continue
+        inner, wanted = (f.inner(name), wanted) if isinstance(wanted, dict) else (f, {name: wanted})
+        for key, value in wanted.items():
+            value = facts.get(value, value) if isinstance(value, str) else value
+            if inner.has(key) and inner.raw[key] != value:
+                raise inner.error(key, f"this reader knows such models with {value} only; give that or leave it out")
+
+
 def read_transformer(f: Fields, family: Family) -> dict:
     """Attention or another mixer, then a dense or routed block, in each layer."""
     facts = sizes(f)
     hidden, layers = facts["hidden_size"], facts["num_layers"]
+    _check_fixed(f, family, facts)
     if family.mixers is None:
         mixers, shape = _attention_of_layers(f, family, hidden, layers)
     else:
