@@ -19,7 +19,7 @@ class Shown:
         if not is_static():
             return self.chart._repr_mimebundle_(include, exclude)
         spec = compiled(self.chart)
-        markup = f'{slot(spec, self.alt)}<div class="hw-more">{_data(self.chart.to_dict())}</div>'
+        markup = f'{slot(spec, caption=self.alt)}<div class="hw-more">{_data(self.chart.to_dict())}</div>'
         html = fragment(kind="chart", module="chart", markup=markup, state={"payload": {"spec": spec}})
         return {"text/html": html, "text/plain": self.alt}
 
@@ -32,7 +32,8 @@ def show(chart, alt: str | None = None) -> Shown:
     chart : altair chart
         Its own data, if it is a table of rows, becomes a table that the reader may unfold.
     alt : str, optional
-        What is to be seen, for those who cannot; by default the chart's ``description``.
+        The finding, in a sentence or two: the caption, and what those hear who do not see. By default the chart's
+        ``description``.
 
     Raises
     ------

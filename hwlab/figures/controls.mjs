@@ -35,7 +35,8 @@ export function slider({ title, stops, onset }) {
   return { node, show };
 }
 
-function nearest(stops, value) {
+/** Index of the stop that is nearest to `value`. */
+export function nearest(stops, value) {
   let low = 0, high = stops.length - 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
@@ -74,9 +75,20 @@ export function say(node, text, refused = false) {
   node.toggleAttribute("data-refused", refused);
 }
 
+/** Fills `el` with the markup of `model` where a page has not done so: in a kernel, whose output starts empty.
+ *  Tells whether `el` is part of a page. */
+export function furnish(el, model) {
+  if (el.querySelector(".hw-slot")) return true;
+  el.classList.add("hw-live", "hw-output");
+  el.innerHTML = model.get("markup");
+  return false;
+}
+
 /** Keeps the state of the element `name` in the page's address as #hw:name:v1:key=value;key=value.
- *  `read()` gives the state as text values by key; `write(values)` sets what it knows and ignores the rest. */
-export function address({ name, version, read, write }) {
+ *  `read()` gives the state as text values by key; `write(values)` sets what it knows and ignores the rest.
+ *  A notebook's address is not ours to change: there, nothing happens. */
+export function address({ inPage, name, version, read, write }) {
+  if (!inPage) return { follow() {}, keep() {}, stop() {}, nodes: [] };
   const prefix = `#hw:${name}:v${version}:`;
   const here = () => prefix + Object.entries(read()).map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join(";");
   const follow = () => {

@@ -1,13 +1,10 @@
 // Draws an explorer and follows its controls. The formula, the sentence and every label are expressions that Python
 // wrote into the Vega specification; nothing is computed here.
-import { address, choice, element, fillLines, fonts, onWidth, onceAFrame, say, slider } from "./controls.mjs";
+import { address, choice, element, fillLines, fonts, furnish, nearest, onWidth, onceAFrame, say, slider } from "./controls.mjs";
 import { draw } from "./vega.mjs";
 
 async function render({ model, el }) {
-  if (!el.querySelector(".hw-slot")) { // in a kernel the output starts empty
-    el.classList.add("hw-live");
-    el.innerHTML = model.get("markup");
-  }
+  const inPage = furnish(el, model);
   const { name, version, controls, lines, columns, spec } = model.get("payload");
   const find = (selector) => el.querySelector(selector);
   const [slot, panel, more, sentence] = [".hw-slot", ".hw-controls", ".hw-more", ".hw-say"].map(find);
@@ -32,7 +29,7 @@ async function render({ model, el }) {
     return { name, stops, ...(stops ? slider({ title, stops, onset }) : choice({ title, options, onset })) };
   });
   const link = address({
-    name, version,
+    inPage, name, version,
     read: () => Object.fromEntries(controls.map(({ name }) => [name, model.get(name)])),
     write: (values) => { // a link may be old or mistyped: what is out of range stays as it was
       for (const { name, stops, options } of controls) {
@@ -46,6 +43,16 @@ async function render({ model, el }) {
   const reset = element("button", { type: "button", class: "hw-link", onclick: () => set(start) }, "Start again");
   panel.replaceChildren(...moved.map(({ node }) => node));
   more.append(element("div", { class: "hw-tools" }, ...link.nodes, reset));
+
+  // the picture can be touched too: a click, or a drag of the mouse, takes the reader's point there
+  const [{ name: x, stops: along }] = controls;
+  const aim = (event) => {
+    const left = place.querySelector("svg").getBoundingClientRect().left + view.origin()[0];
+    const value = view.scale("x").invert(event.clientX - left);
+    set({ [x]: along[nearest(along, value)] });
+  };
+  place.addEventListener("click", aim);
+  place.addEventListener("pointermove", (event) => { if (event.pointerType === "mouse" && event.buttons === 1) aim(event); });
 
   const follow = async () => {
     for (const { name } of controls) view.signal(`in_${name}`, model.get(name));

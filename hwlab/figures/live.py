@@ -54,17 +54,23 @@ def compiled(chart) -> dict:
 def picture(spec: dict) -> str:
     """`spec` (Vega, with numbers for its signals) as SVG for a page: scales with its place, follows dark mode."""
     svg = vl_convert.vega_to_svg(spec)
-    own = hashlib.sha256(json.dumps(spec).encode()).hexdigest()[:8]  # pictures share a page, so their ids must differ
-    ids = {found: f"hw-{own}-{i}" for i, found in enumerate(dict.fromkeys(re.findall(r' id="(\w+)"', svg)))}
+    # pictures share a page, so their ids must differ
+    ids = {found: f"hw-{_key(spec)}-{i}" for i, found in enumerate(dict.fromkeys(re.findall(r' id="(\w+)"', svg)))}
     svg = re.sub(r'(?<= id=")\w+(?=")|(?<=url\(#)\w+(?=\))', lambda found: ids[found[0]], svg)
     return re.sub(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', svg, count=1)
 
 
-def slot(spec: dict, alt: str) -> str:
-    """The place of a picture, its static form in it, as high as the live one will be."""
+def slot(spec: dict, alt: str = "", caption: str = "") -> str:
+    """The place of a picture, its static form in it, as high as the live one will be; named by `alt` or a caption."""
     height = spec.get("height")
     kept = f' style="min-height:{height:g}px"' if isinstance(height, int | float) else ""
-    return f'<div class="hw-slot" role="img" aria-label="{escape(alt)}"{kept}>{picture(spec)}</div>'
+    named = f'aria-labelledby="hw-{_key(spec)}-caption"' if caption else f'aria-label="{escape(alt)}"'
+    below = f'<p class="hw-caption" id="hw-{_key(spec)}-caption">{escape(caption)}</p>' if caption else ""
+    return f'<div class="hw-slot" role="img" {named}{kept}>{picture(spec)}</div>{below}'
+
+
+def _key(spec: dict) -> str:
+    return hashlib.sha256(json.dumps(spec).encode()).hexdigest()[:8]
 
 
 def arithmetic_markup(lines: list[str]) -> str:

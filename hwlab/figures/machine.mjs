@@ -1,5 +1,5 @@
 // The player of every machine: scenes, play, pause, step, back, scrub; one sentence a frame. Frames come from Python.
-import { address, choice, element, fillLines, onceAFrame, say, slider } from "./controls.mjs";
+import { address, choice, element, fillLines, furnish, onceAFrame, say, slider } from "./controls.mjs";
 
 const LONGEST = 12_000, SLOWEST = 600, FASTEST = 60; // ms: of a whole scene, and of one frame
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -10,10 +10,7 @@ export function machine(draw) {
 }
 
 async function render(model, el, draw) {
-  if (!el.querySelector(".hw-slot")) { // in a kernel the output starts empty
-    el.classList.add("hw-live");
-    el.innerHTML = model.get("markup");
-  }
+  const inPage = furnish(el, model);
   const { name, version, scenes, frames } = model.get("payload");
   const [slot, panel, more, sentence] = [".hw-slot", ".hw-controls", ".hw-more", ".hw-say"].map((part) => el.querySelector(part));
   const arithmetic = el.querySelector(".hw-arithmetic");
@@ -62,7 +59,7 @@ async function render(model, el, draw) {
   still.addEventListener("change", quiet);
 
   const link = address({
-    name, version,
+    inPage, name, version,
     read: () => ({ scene: model.get("scene"), at: model.get("at") }),
     write: ({ scene, at }) => {
       if (!Object.hasOwn(frames, scene)) return;

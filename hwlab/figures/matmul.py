@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 
-from hwlab.costs.roofline import achieved_flop_per_s, arithmetic_intensity, ridge
+from hwlab.costs.roofline import achieved_flop_per_s, arithmetic_intensity, matmul_time, ridge
 from hwlab.figures.theme import DASHES, SERIES
 from hwlab.formula import number, si
 from hwlab.specs.chips import Chip, chip
+from hwlab.specs.measurements import Measurement
 from hwlab.specs.models import ModelSpec, model
 from hwlab.units import bytes_per_element
 
@@ -43,7 +44,7 @@ def layer_on_roofline(
     Examples
     --------
     >>> layer_on_roofline().description
-    'Roofline of H100 SXM5 80GB with the 7 products of a layer of Llama 2 70B: with 1 token ...
+    'The 7 products of a layer of Llama 2 70B reach this share of the arithmetic of an H100 SXM5: 0.34 % with ...
     """
     of, on = of or model("llama-2-70b"), on or chip("h100-sxm")
     products = [product for product in of.matmuls() if product.kind != "head"]
@@ -92,14 +93,15 @@ def layer_on_roofline(
         ),
     ]
     shares = {m: [row["FLOP/s"] / peak for row in rows if row["tokens"] == _tokens(m)] for m in tokens}
-    finding = "; ".join(f"with {_tokens(m)} they reach {_between(share)} of the peak" for m, share in shares.items())
+    finding = ", ".join(f"{_between(share)} with {_tokens(m)}" for m, share in shares.items())
     return alt.layer(
         line,
         *marks,
         points,
         height=300,
         data=alt.Data(values=rows),
-        description=f"Roofline of {on.name} with the {len(products)} products of a layer of {of.name}: {finding}.",
+        description=f"The {len(products)} products of a layer of {of.name} reach this share of the arithmetic of "
+        f"{_an(_short(on))}: {finding}.",
     )
 
 
@@ -116,7 +118,7 @@ def flop_by_context(of: ModelSpec | None = None, longest: int = 1_048_576) -> al
     Examples
     --------
     >>> flop_by_context().description
-    'Share of the FLOP of one forward pass of Llama 2 70B: ... they are equal at 104,8... tokens.'
+    'The weights of Llama 2 70B take 96.2 % ...; from 104,8... tokens on attention takes more.'
     """
     of = of or model("llama-2-70b")
     prompts = [round(2 ** (i / 2)) for i in range(20, 2 * longest.bit_length() - 1)]
@@ -154,9 +156,8 @@ def flop_by_context(of: ModelSpec | None = None, longest: int = 1_048_576) -> al
         *marks,
         height=280,
         data=alt.Data(values=rows),
-        description=f"Share of the FLOP of one forward pass of {of.name}: the weights take "
-        f"{number(100 - 100 * _attention_share(of, 4096))} % of a prompt of 4,096 tokens, attention the rest; "
-        f"they are equal at {number(meet)} tokens.",
+        description=f"The weights of {of.name} take {number(100 - 100 * _attention_share(of, 4096))} % of the FLOP of "
+        f"a prompt of 4,096 tokens and attention the rest; from {number(meet)} tokens on attention takes more.",
     )
 
 
@@ -200,7 +201,7 @@ def share_of_one_token(ids: Iterable[str] = CLASSES, width: int = 8192) -> alt.L
     Examples
     --------
     >>> share_of_one_token(["h100-sxm", "groq-lpu"]).description
-    'Share of the arithmetic that one token uses at 16 bits: H100 SXM5 0.339 %, GroqChip 1 28.9 %.'
+    'One token uses 0.34 % of the arithmetic where the weights lie off the chip, and 29 % ... on the chip.'
     """
     rows = []
     for id in ids:
@@ -219,6 +220,11 @@ def share_of_one_token(ids: Iterable[str] = CLASSES, width: int = 8192) -> alt.L
     rows.sort(key=lambda row: row["share, %"])
     for row in rows:
         row["says"] = f"{row['chip']}: {number(row['share, %'], 2)} %"
+    found = []
+    for place in ("off the chip", "on the chip"):
+        shares = [row["share, %"] / 100 for row in rows if row["memory"] == place]
+        if shares:
+            found.append(f"{_between(shares)} of the arithmetic where the weights lie {place}")
     y = alt.Y("chip:N", sort=[row["chip"] for row in rows], title=None, axis=None)
     scale = alt.Scale(type="log", domain=[0.1, 100], nice=False)
     ticks = alt.Axis(values=[0.1, 1, 10, 100], labelExpr="format(datum.value, '~r')")
@@ -233,9 +239,7 @@ def share_of_one_token(ids: Iterable[str] = CLASSES, width: int = 8192) -> alt.L
         data.mark_text(style="note", dy=-6).encode(y=y, text="says:N", x=alt.value(0)),
         height=alt.Step(44),
         data=alt.Data(values=[{key: row[key] for key in row if key != "says"} for row in rows]),
-        description="Share of the arithmetic that one token uses at 16 bits: "
-        + ", ".join(f"{row['chip']} {number(row['share, %'])} %" for row in rows)
-        + ".",
+        description="One token uses " + ", and ".join(found) + ".",
     )
 
 
@@ -252,7 +256,7 @@ def ladder(rates: Mapping[str, float], peak: float | None = None) -> alt.LayerCh
     Examples
     --------
     >>> ladder({"three loops": 2e6, "BLAS": 2e10}, peak=8e10).description
-    'Measured rates: three loops: 2 MFLOP/s, BLAS: 20 GFLOP/s; the peak is 80 GFLOP/s.'
+    'The fastest way, BLAS, is 10,000 times as fast as the slowest, three loops, and reaches 25 % of the peak.'
     """
     rows = [
         {"kernel": kernel, "FLOP/s": rate, "says": f"{kernel}: {si(rate, 'FLOP/s')}"} for kernel, rate in rates.items()
@@ -265,6 +269,7 @@ def ladder(rates: Mapping[str, float], peak: float | None = None) -> alt.LayerCh
         data.mark_bar(height=12).encode(x, y, x2=alt.datum(low)),
         data.mark_text(style="note", dy=-9).encode(y=y, text="says:N", x=alt.value(0)),
     ]
+    slowest, *_, fastest = sorted(rows, key=lambda row: row["FLOP/s"])
     limit = ""
     if peak is not None:
         top = alt.Chart(alt.Data(values=[{"FLOP/s": peak, "says": "peak"}]))
@@ -274,12 +279,87 @@ def ladder(rates: Mapping[str, float], peak: float | None = None) -> alt.LayerCh
                 x, text="says:N", y=alt.value("height")
             ),
         ]
-        limit = f"; the peak is {si(peak, 'FLOP/s')}"
+        limit = f", and reaches {number(100 * fastest['FLOP/s'] / peak, 2)} % of the peak"
     return alt.layer(
         *layers,
         height=alt.Step(44),
         data=alt.Data(values=[{"kernel": kernel, "rate": si(rate, "FLOP/s")} for kernel, rate in rates.items()]),
-        description="Measured rates: " + ", ".join(row["says"] for row in rows) + limit + ".",
+        description=f"The fastest way, {fastest['kernel']}, is {number(fastest['FLOP/s'] / slowest['FLOP/s'], 2)} "
+        f"times as fast as the slowest, {slowest['kernel']}{limit}.",
+    )
+
+
+def gemm_times(measured: Sequence[Measurement]) -> alt.LayerChart:
+    """Published times of matrix products on one chip beside the roofline's bound, against the tokens.
+
+    Parameters
+    ----------
+    measured : sequence of Measurement
+        Of the regime "matmul", all on one chip at one dtype, of five shapes of weight at most.
+
+    Raises
+    ------
+    ValueError
+        If they are of several chips or dtypes, or of more shapes than can be told apart.
+
+    Examples
+    --------
+    >>> from hwlab.specs.measurements import measurements
+    >>> rows = [m for m in measurements("matmul", chip="h100-sxm", dtype="bf16") if (m.k, m.n) == (8192, 8192)]
+    >>> gemm_times(rows).description
+    'On an H100 SXM5 at bf16, products of 8 to 8,192 tokens took 1.21 to 1.37 times the least that the roofline allows.'
+    """
+    kinds = {(m.chip, m.dtype) for m in measured}
+    shapes = list(dict.fromkeys((m.k, m.n) for m in measured))
+    if len(kinds) != 1 or len(shapes) > 5:
+        raise ValueError(
+            f"{len(measured)} measurements of {len(kinds)} pairs of chip and dtype, of {len(shapes)} shapes; "
+            "give some of one chip and dtype, of five shapes at most"
+        )
+    ((id, dtype),) = kinds
+    on, least, most = chip(id), min(m.tokens for m in measured), max(m.tokens for m in measured)
+
+    def bound(m, k, n):
+        return matmul_time(m, k, n, dtype=dtype, chip=on).seconds
+
+    rows = [
+        {
+            "weight": f"{m.k} × {m.n}",
+            "tokens": m.tokens,
+            "measured, µs": m.seconds * 1e6,
+            "bound, µs": bound(m.tokens, m.k, m.n) * 1e6,
+            "factor": m.seconds / bound(m.tokens, m.k, m.n),
+        }
+        for m in measured
+    ]
+    grid = [least * (most / least) ** (i / 60) for i in range(61)]
+    bounds = [{"weight": f"{k} × {n}", "tokens": m, "bound, µs": bound(m, k, n) * 1e6} for k, n in shapes for m in grid]
+    names = [f"{k} × {n}" for k, n in shapes]
+    times = [row[key] for row in rows for key in ("measured, µs", "bound, µs")]
+    low, high = min(times) / 1.5, max(times) * 1.5
+    x = alt.X(
+        "tokens:Q", title="Tokens in the product", scale=_log(least / 1.3, most * 1.3), axis=_decades(least, most)
+    )
+    y = {"scale": _log(low, high), "axis": _decades(low, high), "title": "Time, µs: measured (points), bound (lines)"}
+    series = {
+        channel: encoding(
+            "weight:N", sort=None, title="Weight, k × n", scale=alt.Scale(domain=names, range=list(values))
+        )
+        for channel, encoding, values in (
+            ("color", alt.Color, SERIES[: len(names)]),
+            ("shape", alt.Shape, _SHAPES[: len(names)]),
+        )
+    }
+    line = alt.Chart(alt.Data(values=bounds)).mark_line(strokeWidth=1.5)
+    points = alt.Chart(alt.Data(values=rows)).mark_point(size=90, filled=True, opacity=0.9)
+    factors = [row["factor"] for row in rows]
+    return alt.layer(
+        line.encode(x, alt.Y("bound, µs:Q", **y), series["color"]),
+        points.encode(x, alt.Y("measured, µs:Q", **y), **series),
+        height=300,
+        data=alt.Data(values=rows),
+        description=f"On {_an(_short(on))} at {dtype}, products of {least:,} to {most:,} tokens took "
+        f"{number(min(factors))} to {number(max(factors))} times the least that the roofline allows.",
     )
 
 
@@ -304,6 +384,10 @@ def _between(shares):
 
 def _tokens(count):
     return f"{count:,} token" + "s" * (count != 1)
+
+
+def _an(name: str) -> str:
+    return ("an " if name[0] in "AEIOUHX" else "a ") + name
 
 
 def _short(of: Chip) -> str:

@@ -7,9 +7,10 @@ import pytest
 
 from hwlab.figures import Axis, Choice, Result, Rule, Slider, explore, show
 from hwlab.figures.live import source
-from hwlab.figures.matmul import flop_by_context, ladder, layer_on_roofline, share_of_one_token
+from hwlab.figures.matmul import flop_by_context, gemm_times, ladder, layer_on_roofline, share_of_one_token
 from hwlab.figures.roofline import batch_explorer
 from hwlab.formula import ceil, exp, log2, lookup, minimum, number, si, sqrt, text, where
+from hwlab.specs.measurements import measurements
 from tests.book.live import open_live
 
 STATES = 200
@@ -235,12 +236,31 @@ TINY = """() => [...document.querySelectorAll('.hw-slot text')]
 @pytest.mark.parametrize(("width", "dark"), [(375, False), (375, True), (1280, False)])
 def test_every_figure_fits_its_page(open_page, width, dark):
     steps = ladder({"loops": 2e6, "BLAS": 2e10}, peak=8e10)
-    charts = [show(chart) for chart in (layer_on_roofline(), flop_by_context(), share_of_one_token(), steps)]
+    times = gemm_times([m for m in measurements("matmul", chip="h100-sxm", dtype="bf16") if m.n in (4096, 8192)])
+    charts = [show(chart) for chart in (layer_on_roofline(), flop_by_context(), share_of_one_token(), steps, times)]
     page = open_live(open_page, batch_explorer(), everything(), *charts, width=width, dark=dark, height=6000)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.evaluate(CUT) == []
     assert page.evaluate(SMALL) == []
     assert page.evaluate(TINY) == []
+
+
+SIXTY_FOUR = """() => {
+  const { view } = document.querySelector('.hw-live');
+  const box = document.querySelector('.hw-slot svg').getBoundingClientRect();
+  return [box.left + view.origin()[0] + view.scale('x')(64), box.top + 90];
+}"""
+
+
+def test_the_picture_can_be_touched(open_page):
+    page = open_live(open_page, batch_explorer())
+    x, y = page.evaluate(SIXTY_FOUR)
+    page.mouse.click(x, y)
+    assert page.evaluate("document.querySelector('.hw-live').model.get('tokens')") == pytest.approx(64, rel=0.05)
+    page.mouse.down()
+    page.mouse.move(x + 40, y)
+    page.mouse.up()
+    assert 70 < page.evaluate("document.querySelector('.hw-live').model.get('tokens')") < 200
 
 
 def test_without_a_script_the_page_still_says_it(open_page):
@@ -285,4 +305,7 @@ def test_the_module_for_a_kernel_draws_the_same(open_page):
     explorer.tokens = 64
     page.wait_for_function("says => document.querySelector('.hw-say').textContent === says", arg=explorer.says())
     assert page.locator(".hw-slot svg").count() == 1
+    page.locator("select").select_option("wse-3")
+    page.wait_for_timeout(400)
+    assert "#" not in page.url and page.get_by_role("button", name="Copy link").count() == 0  # a notebook's own address
     assert page.problems == [] and page.foreign == []

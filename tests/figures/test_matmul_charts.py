@@ -5,6 +5,7 @@ import pytest
 from hwlab.costs.roofline import matmul_time, ridge
 from hwlab.figures import matmul, show
 from hwlab.specs.chips import chip
+from hwlab.specs.measurements import measurements
 from hwlab.specs.models import model
 
 
@@ -43,12 +44,34 @@ def test_the_ladder_shows_what_was_measured():
     assert found == [{"kernel": "loops", "rate": "2 MFLOP/s"}, {"kernel": "BLAS", "rate": "20 GFLOP/s"}]
 
 
+def published():
+    return [
+        m for m in measurements("matmul", chip="h100-sxm", dtype="bf16") if (m.k, m.n) in ((4096, 4096), (8192, 8192))
+    ]
+
+
+def test_measured_products_stand_above_their_bound():
+    found = rows(matmul.gemm_times(published()))
+    assert len(found) == len(published())
+    assert all(row["factor"] > 1 for row in found)
+    one = next(row for row in found if row["weight"] == "8192 × 8192" and row["tokens"] == 32)
+    assert one["bound, µs"] == pytest.approx(
+        1e6 * matmul_time(32, 8192, 8192, dtype="bf16", chip=chip("h100-sxm")).seconds
+    )
+
+
+def test_products_of_two_chips_do_not_share_a_chart():
+    with pytest.raises(ValueError, match="of one chip and dtype"):
+        matmul.gemm_times(published() + list(measurements("matmul", chip="b200", dtype="bf16")))
+
+
 @pytest.mark.parametrize(
     "chart",
     [
         matmul.layer_on_roofline,
         matmul.flop_by_context,
         matmul.share_of_one_token,
+        lambda: matmul.gemm_times(published()),
         lambda: matmul.ladder({"loops": 2e6, "BLAS": 2e10}, peak=8e10),
     ],
 )
