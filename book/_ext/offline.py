@@ -91,6 +91,8 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
     if tree := context.get("generate_toctree_html"):  # the theme's buttons that unfold a chapter have no name
         name = f'<summary aria-label="{_("Pages of this chapter")}">'
         context["generate_toctree_html"] = lambda *args, **kw: str(tree(*args, **kw)).replace("<summary>", name)
+    body = without_lists_in_signatures(context.get("body", ""))
+    context["body"] = body.replace(' role="doc-biblioentry"', "")  # a role of the past, which a div may not have
     if app.config.html_baseurl:
         facts = {
             "og:type": "book",
@@ -101,6 +103,20 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
             "twitter:card": "summary_large_image",
         }
         context["metatags"] += "".join(f'<meta property="{name}" content="{text}" />\n' for name, text in facts.items())
+
+
+def without_lists_in_signatures(body: str) -> str:
+    """A signature that Sphinx breaks into lines, as lines: its definition list has no terms, which is no list.
+
+    >>> without_lists_in_signatures('(<dl>\\n<dd><em class="sig-param">m</em>,</dd>\\n</dl>\\n)')
+    '(<span class="sig-lines">\\n<span><em class="sig-param">m</em>,</span>\\n</span>\\n)'
+    """
+
+    def lines(found: re.Match) -> str:
+        inside = found[1].replace("<dd>", "<span>").replace("</dd>", "</span>")
+        return f'<span class="sig-lines">\n{inside}</span>'
+
+    return re.sub(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>', lines, body)
 
 
 PLAIN = """<!doctype html>

@@ -39,20 +39,27 @@ def requests(page, address):
         packed = response.url.endswith((".woff2", ".woff", ".png"))
         sizes[urlsplit(response.url).path] = len(body) if packed else len(gzip.compress(body, 9))
 
+    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
     page.on("response", keep)
     page.goto(address, wait_until="networkidle")
     page.remove_listener("response", keep)
     return sizes
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [375, 1280])
+VIEWS = {"phone by night": {"width": 375, "dark": True}, "laptop by day": {}}
+
+
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("path", [*pages(), *PLAIN[1:]])
-def test_axe_finds_nothing(open_page, path, width, dark):
-    page = open_page(path, width=width, dark=dark)
+def test_axe_finds_nothing(open_page, path, view):
+    page = open_page(path, **VIEWS[view])
     settle(page)
     page.evaluate((ROOT / "book/_web/node_modules/axe-core/axe.min.js").read_text("utf8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")
+    alike = "tbody:nth-of-type(n+4), tbody tr:nth-child(n+12)"  # of a long table, the first rows speak for all
+    found = page.evaluate(
+        "exclude => axe.run({exclude: [exclude]}, {resultTypes: ['violations']}).then(result => result.violations)",
+        alike,
+    )
     assert [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]] == []
 
 
@@ -81,12 +88,13 @@ def test_mathematics_comes_when_it_is_near_and_not_before(open_page):
     page.wait_for_selector("mjx-container")
 
 
-@pytest.mark.parametrize("width", [320, 414, 600, 768, 1000, 1440, 1920])
 @pytest.mark.parametrize("path", [COVER, CHAPTER, GLOSSARY])
-def test_no_page_scrolls_sideways(open_page, path, width):
-    page = open_page(path, width=width)
+def test_no_page_scrolls_sideways(open_page, path):
+    page = open_page(path, width=1920)
     settle(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (1920, 1440, 1000, 768, 600, 414, 320):
+        page.set_viewport_size({"width": width, "height": 1000})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_written_pages_are_links_on_the_wafer_and_what_was_read_is_copper(open_page):
@@ -110,18 +118,20 @@ def test_written_pages_are_links_on_the_wafer_and_what_was_read_is_copper(open_p
 
 def test_the_keyboard_reaches_every_written_page_from_the_cover(open_page):
     page = open_page(COVER)
-    links = page.locator(".wafer a, .chapters a, .door")
+    links = page.locator(".wafer a, .chapters .pages a, .door")
     wanted = set(links.evaluate_all("links => links.map(link => link.href.baseVal ?? link.href)"))
-    reached = set()
     for _ in range(120):
         page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement?.href?.baseVal ?? document.activeElement?.href ?? null"))
-        shown = page.evaluate("""() => {
+        here, shown = page.evaluate("""() => {
             const el = document.activeElement, style = getComputedStyle(el.querySelector?.(".site") ?? el);
-            return el === document.body || style.outlineStyle !== "none" || style.stroke !== "none";
+            const seen = el === document.body || style.outlineStyle !== "none" || style.stroke !== "none";
+            return [el.href?.baseVal ?? el.href ?? null, seen || el.outerHTML.slice(0, 200)];
         }""")
-        assert shown, page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
-    assert wanted <= reached
+        assert shown is True
+        wanted.discard(here)
+        if not wanted:
+            break
+    assert not wanted
 
 
 def test_arrow_keys_do_not_turn_pages(open_page):

@@ -62,3 +62,15 @@ def test_the_lock_pins_every_package_and_names_no_registry():
     for name, version in (wanted["dependencies"] | wanted["devDependencies"]).items():
         assert re.fullmatch(r"\d+\.\d+\.\d+", version), f"{name} is not pinned"
         assert packages[f"node_modules/{name}"]["version"] == version
+
+
+def test_the_doctests_of_the_extensions_hold():
+    import doctest
+
+    import blocks
+    import contents
+    import drawings
+
+    for module in (blocks, contents, drawings, offline):
+        result = doctest.testmod(module)
+        assert result.attempted and not result.failed, module.__name__
