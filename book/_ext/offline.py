@@ -92,7 +92,7 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
         name = f'<summary aria-label="{_("Pages of this chapter")}">'
         context["generate_toctree_html"] = lambda *args, **kw: str(tree(*args, **kw)).replace("<summary>", name)
     body = without_lists_in_signatures(context.get("body", ""))
-    context["body"] = body.replace(' role="doc-biblioentry"', "")  # a role of the past, which a div may not have
+    context["body"] = body.replace('role="doc-biblioentry"', 'role="listitem"')  # what the list around them needs
     if app.config.html_baseurl:
         facts = {
             "og:type": "book",
