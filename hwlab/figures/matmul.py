@@ -74,7 +74,7 @@ def layer_on_roofline(
         scale=_log(low, high),
         axis=_decades(low, high, prefixed=True),
     )
-    legend = alt.Legend(title="Tokens in a step", orient="top", columns=3)
+    legend = alt.Legend(title="Tokens in a step", columns=2)
     series = {
         "color": alt.Color(
             "tokens:N", sort=order, scale=alt.Scale(domain=order, range=list(SERIES[: len(order)])), legend=legend
@@ -146,7 +146,7 @@ def flop_by_context(of: ModelSpec | None = None, longest: int = 1_048_576) -> al
             alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=list(DASHES[:2])), **rest),
         )
     )
-    cross = alt.Chart(alt.Data(values=[{"tokens": meet, "says": f"equal at {number(meet)}"}]))
+    cross = alt.Chart(alt.Data(values=[{"tokens": meet, "says": number(meet)}]))
     marks = [
         cross.mark_rule(style="threshold").encode(x),
         cross.mark_text(style="note", baseline="top", dx=6).encode(x, text="says:N", y=alt.value(0)),
@@ -340,10 +340,14 @@ def gemm_times(measured: Sequence[Measurement]) -> alt.LayerChart:
     x = alt.X(
         "tokens:Q", title="Tokens in the product", scale=_log(least / 1.3, most * 1.3), axis=_decades(least, most)
     )
-    y = {"scale": _log(low, high), "axis": _decades(low, high), "title": "Time, µs: measured (points), bound (lines)"}
+    y = {"scale": _log(low, high), "axis": _decades(low, high), "title": "Time, µs; the lines are the bound"}
     series = {
         channel: encoding(
-            "weight:N", sort=None, title="Weight, k × n", scale=alt.Scale(domain=names, range=list(values))
+            "weight:N",
+            sort=None,
+            title="Weight, k × n",
+            scale=alt.Scale(domain=names, range=list(values)),
+            legend=alt.Legend(columns=2),
         )
         for channel, encoding, values in (
             ("color", alt.Color, SERIES[: len(names)]),

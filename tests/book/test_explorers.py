@@ -233,7 +233,7 @@ TINY = """() => [...document.querySelectorAll('.hw-slot text')]
   .filter(text => parseFloat(getComputedStyle(text).fontSize) < 13).map(text => text.textContent)"""
 
 
-@pytest.mark.parametrize(("width", "dark"), [(375, False), (375, True), (1280, False)])
+@pytest.mark.parametrize(("width", "dark"), [(320, False), (375, True), (1280, False)])
 def test_every_figure_fits_its_page(open_page, width, dark):
     steps = ladder({"loops": 2e6, "BLAS": 2e10}, peak=8e10)
     times = gemm_times([m for m in measurements("matmul", chip="h100-sxm", dtype="bf16") if m.n in (4096, 8192)])
