@@ -100,7 +100,7 @@ def least_bytes(m: int, k: int, n: int, *, fast_bytes: float, itemsize: int) -> 
 
     J.-W. Hong and H. T. Kung, "I/O complexity: the red-blue pebble game", STOC 1981, proved the order mkn/sqrt(S);
     T. M. Smith, B. Lowery, J. Langou and R. A. van de Geijn, "A tight I/O lower bound for matrix multiplication",
-    arXiv:1702.02017, 2019, the factor 2. Both are met up to lower terms by a large tile of C that stays while thin
+    arXiv:1702.02017, 2017, the factor 2. Both are met up to lower terms by a large tile of C that stays while thin
     slices of A and B pass by.
 
     Examples

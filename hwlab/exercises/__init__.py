@@ -71,7 +71,7 @@ def check(id: str, attempt: str | float | Callable[..., float]) -> Checked:
     ...     return (m * k + k * n) * itemsize
     >>> check("matmul-bytes", my_bytes)
     You left out the result: y has m × n elements, and they are written. For ...
-    >>> bool(check("matmul-layer-bytes", "134 MB"))
+    >>> bool(check("matmul-layer-bytes", "58.7 MB"))
     True
     """
     from .base import Code, Numeric

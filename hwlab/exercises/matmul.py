@@ -9,12 +9,10 @@ from hwlab.costs.roofline import arithmetic_intensity, matmul_bytes, matmul_flop
 from hwlab.formula import number, si
 from hwlab.specs.chips import chip
 from hwlab.specs.models import model
+from hwlab.studies.trials.cpu_gpu import peaks
 from hwlab.units import GiB, MiB, bytes_per_element
 
 from .base import Choice, Code, Memo, Mistake, Mutant, Numeric, Option, Prediction
-
-WIDTH = 8192  # of the layer that the chapter takes as its example: hidden size of a 70B model
-
 
 # ---- Guesses -------------------------------------------------------------------------------------------------------
 
@@ -71,11 +69,15 @@ def product_facts():
 
 
 def sgemm_facts():
-    h100, xeon = chip("h100-sxm"), chip("xeon-8480plus")
+    h100 = chip("h100-sxm")
+    base, boost = peaks(chip("xeon-8480plus"), "fp32")
     return {
-        "xeon": si(xeon.peak("fp32"), "FLOP/s"),
+        "base": si(base, "FLOP/s"),
+        "boost": si(boost, "FLOP/s"),
         "h100": si(h100.peak("fp32"), "FLOP/s"),
-        "tf32": number(h100.peak("tf32") / xeon.peak("fp32"), 2),
+        "least": number(h100.peak("fp32") / boost, 2),
+        "tf32_least": number(h100.peak("tf32") / boost, 2),
+        "tf32": number(h100.peak("tf32") / base, 2),
     }
 
 
@@ -128,8 +130,9 @@ GUESSES = (
         high=10_000,
         facts=sgemm_facts,
         reveal="""
-            In float32 the Xeon's peak is {{xeon}} and the H100's {{h100}}. If the GPU may round its inputs to TF32,
-            the factor is {{tf32}}, but the results are no longer the same.
+            In float32 the H100's peak is {{h100}} and the Xeon's {{base}}, at its base clock. If its cores could hold
+            their boost clock it would be {{boost}}, and the factor {{least}}. If the GPU may round its inputs to TF32,
+            the factor is {{tf32_least}} to {{tf32}}, but the results are no longer the same.
             """,
     ),
 )
@@ -138,51 +141,77 @@ GUESSES = (
 # ---- Exercises -----------------------------------------------------------------------------------------------------
 
 
-def time_of_two_tokens():
-    h100 = chip("h100-sxm")
-    one = matmul_time(1, 8192, 8192, dtype="bf16", chip=h100)
-    two = matmul_time(2, 8192, 8192, dtype="bf16", chip=h100)
-    ratio = two.seconds / one.seconds
+def time_of_twice_the_batch():
+    case = {"k": 8192, "n": 8192, "dtype": "bf16"}
+    before = matmul_time(1024, **case, chip=chip("h100-sxm"))
+    after = matmul_time(2048, **case, chip=chip("h100-sxm"))
+    ratio = after.seconds / before.seconds
     options = {"half": 0.5, "same": 1, "double": 2}
     return min(options, key=lambda o: abs(options[o] - ratio))
 
 
-def two_token_facts():
-    one, two = (matmul_time(m, 8192, 8192, dtype="bf16", chip=chip("h100-sxm")).seconds for m in (1, 2))
-    return {"one": si(one, "s", 4), "two": si(two, "s", 4), "more": f"{number(100 * (two / one - 1), 2)} %"}
-
-
-def flop_of_the_gate():
-    return matmul_flop(1, 8192, 28672)
-
-
-def gate_facts():
-    return {"products": si(8192 * 28672, ""), "flop": si(flop_of_the_gate(), "FLOP")}
-
-
-def bytes_of_the_layer():
-    return matmul_bytes(1, 8192, 8192, dtype="bf16")
-
-
-def layer_facts():
-    weights = WIDTH * WIDTH * bytes_per_element("bf16")
+def twice_facts():
+    before, after = (matmul_time(m, 8192, 8192, dtype="bf16", chip=chip("h100-sxm")) for m in (1024, 2048))
     return {
-        "weights": si(weights, "B"),
-        "rows": si(bytes_of_the_layer() - weights, "B"),
-        "elements": si(WIDTH * WIDTH, ""),
-        "mebibytes": f"{number(weights / MiB)} MiB",
+        "before": si(before.seconds, "s"),
+        "after": si(after.seconds, "s"),
+        "memory": si(before.memory_s, "s"),
+        "flip": f"{tokens_at_the_ridge()}",
     }
 
 
-def intensity_of_32_tokens():
-    return arithmetic_intensity(32, 8192, 8192, dtype="bf16")
+def flop_of_the_gate():
+    llama = model("llama-3.1-8b")
+    k, n = llama.hidden_size, llama.intermediate_size
+    return matmul_flop(3, k, n)
+
+
+def gate_facts():
+    llama = model("llama-3.1-8b")
+    return {
+        "k": f"{llama.hidden_size}",
+        "n": f"{llama.intermediate_size}",
+        "multiplications": si(flop_of_the_gate() // 2, ""),
+        "flop": si(flop_of_the_gate(), "FLOP"),
+    }
+
+
+def bytes_of_the_layer():
+    llama = model("llama-3.1-8b")
+    k, n = llama.hidden_size, llama.intermediate_size
+    return matmul_bytes(1, k, n, dtype="fp8")
+
+
+def bytes_of_the_rows():
+    llama = model("llama-3.1-8b")
+    return (llama.hidden_size + llama.intermediate_size) * bytes_per_element("fp8")
+
+
+def layer_facts():
+    weights = bytes_of_the_layer() - bytes_of_the_rows()
+    return {
+        "k": f"{model('llama-3.1-8b').hidden_size}",
+        "n": f"{model('llama-3.1-8b').intermediate_size}",
+        "weights": si(weights, "B"),
+        "rows": si(bytes_of_the_rows(), "B"),
+        "elements": si(weights / bytes_per_element("fp8"), ""),
+        "mebibytes": f"{number(bytes_of_the_layer() / MiB)} MiB",
+    }
+
+
+def intensity_of_128_tokens():
+    return arithmetic_intensity(128, 4096, 4096, dtype="fp8")
 
 
 def intensity_facts():
+    moved = matmul_bytes(128, 4096, 4096, dtype="fp8")
+    weights = 4096 * 4096 * bytes_per_element("fp8")
     return {
-        "flop": si(matmul_flop(32, 8192, 8192), "FLOP"),
-        "bytes": si(matmul_bytes(32, 8192, 8192, dtype="bf16"), "B"),
-        "weights": si(WIDTH * WIDTH * bytes_per_element("bf16"), "B"),
+        "flop": si(matmul_flop(128, 4096, 4096), "FLOP"),
+        "bytes": si(moved, "B"),
+        "weights": si(weights, "B"),
+        "rows": f"{number(100 * (1 - weights / moved), 2)} %",
+        "limit": number(2 * 128 / bytes_per_element("fp8")),
     }
 
 
@@ -207,34 +236,35 @@ def a100_facts():
 
 
 def bytes_of_the_keys():
-    llama = model("llama-3.1-70b")
+    llama = model("llama-3.1-405b")
     columns = llama.num_kv_heads * llama.head_dim
     return llama.hidden_size * columns * 2  # bf16
 
 
 def key_facts():
-    llama = model("llama-3.1-70b")
+    llama = model("llama-3.1-405b")
     return {
-        "hidden": f"{llama.hidden_size:,}",
+        "hidden": f"{llama.hidden_size}",
         "heads": f"{llama.num_heads}",
         "kv_heads": f"{llama.num_kv_heads}",
         "head_dim": f"{llama.head_dim}",
-        "width": f"{llama.num_kv_heads * llama.head_dim:,}",
+        "width": f"{llama.num_kv_heads * llama.head_dim}",
         "ratio": f"{llama.num_heads // llama.num_kv_heads}",
+        "mebibytes": f"{number(bytes_of_the_keys() / MiB)} MiB",
     }
 
 
 def flop_of_the_prompt():
-    return 2 * model("llama-3.1-70b").num_params * 1024
+    return 2 * model("llama-3.1-405b").num_params * 2048
 
 
 def prompt_facts():
-    llama = model("llama-3.1-70b")
+    llama = model("llama-3.1-405b")
     return {
         "params": f"{number(llama.num_params / 1e9, 4)} billion",
-        "exact": si(llama.flop(1024), "FLOP"),
-        "attention": si(llama.flop(1024) - 1024 * llama.flop_per_token(0), "FLOP"),
-        "table": si(2 * llama.vocab_size * llama.hidden_size * 1024, "FLOP"),
+        "exact": si(llama.flop(2048), "FLOP"),
+        "attention": si(llama.flop(2048) - 2048 * llama.flop_per_token(0), "FLOP"),
+        "table": si(2 * llama.vocab_size * llama.hidden_size * 2048, "FLOP"),
     }
 
 
@@ -308,48 +338,53 @@ def tile_facts():
         "least": si(3 * once, "B"),
         "intensity": number(matmul_flop(4096, 4096, 4096) / traffic_in_tiles_of_128()),
         "elements": si(blocked_bytes(4096, 4096, 4096, block_m=1, block_k=1, block_n=1, itemsize=4).total, "B"),
+        "gibibytes": f"{number(traffic_in_tiles_of_128() / GiB)} GiB",
     }
 
 
 EXERCISES = (
     Choice(
         id="matmul-second-request",
-        title="what a second request costs",
+        title="what twice the batch costs",
         options=(
             Option(
                 key="double",
                 text="It doubles: twice the FLOP.",
-                reply="Twice the FLOP, but the FLOP did not set the pace. What did?",
+                reply="Yes: from {{before}} to {{after}}. Beyond {{flip}} rows each one costs its share of the time.",
             ),
             Option(
                 key="same",
-                text="It stays almost the same.",
-                reply="Yes: from {{one}} to {{two}}, {{more}} more. Both rows share one reading of the weights.",
+                text="It stays almost the same: the weights are read once.",
+                reply="They are, and reading takes {{memory}}. Is that the longer of the two times?",
             ),
             Option(
                 key="half",
-                text="It halves: two requests share the work.",
-                reply="The time for each request halves, not the time of the step.",
+                text="It halves: the requests share the work.",
+                reply="""
+                    No step takes less time for more work. What halves, below the ridge, is each request's share of the
+                    step, and so its price. All still wait for the whole step.
+                    """,
             ),
         ),
-        answer=time_of_two_tokens,
-        facts=two_token_facts,
-        hint="Which of the two times is longer with one row, that of the bytes or that of the FLOP? Which grows?",
+        answer=time_of_twice_the_batch,
+        facts=twice_facts,
+        hint="Which of the two times is longer with 1,024 rows, that of the bytes or that of the FLOP? Which grows?",
         solution="""
-            With few rows the weights decide the time, and they are read once for all rows. The second row adds only
-            its own input and output: the step goes from {{one}} to {{two}}.
+            From {{flip}} rows on the arithmetic binds. With 1,024 it takes {{before}}, while the bytes cross in
+            {{memory}}. Twice the rows are twice the FLOP: {{after}}. The same tokens a second, and twice the wait.
             """,
     ),
     Numeric(
         id="matmul-gate-flop",
         title="the FLOP of one matrix",
-        label="Work for one token",
+        label="Work for three tokens",
         answer=flop_of_the_gate,
         unit="MFLOP",
         facts=gate_facts,
-        hint="One row times an 8192 × 28672 matrix: how many products, and how many additions with them?",
+        hint="Three rows times a {{k}} × {{n}} matrix: how many multiplications, and how many additions with them?",
         solution="""
-            With m = 1, k = 8192 and n = 28672 there are {{products}} multiplications and as many additions: {{flop}}.
+            With m = 3, k = {{k}} and n = {{n}} there are {{multiplications}} multiplications and as many additions:
+            {{flop}}.
             """,
         mistakes=(
             Mistake(
@@ -357,8 +392,12 @@ EXERCISES = (
                 reply="You counted multiply-adds. Each is two FLOP: a multiplication and an addition.",
             ),
             Mistake(
-                value=lambda: matmul_flop(1, 8192, 8192),
-                reply="That is the 8192 × 8192 matrix. The gate widens the row to 28672.",
+                value=lambda: flop_of_the_gate() / 3,
+                reply="That is one token. The step has three.",
+            ),
+            Mistake(
+                value=lambda: matmul_flop(3, model("llama-3.1-8b").hidden_size, model("llama-3.1-8b").hidden_size),
+                reply="That is a {{k}} × {{k}} matrix. The gate widens each row to {{n}}.",
             ),
             Mistake(
                 value=lambda: 3 * flop_of_the_gate(),
@@ -373,23 +412,23 @@ EXERCISES = (
         answer=bytes_of_the_layer,
         unit="MB",
         facts=layer_facts,
-        hint="Three arrays cross: the row in, the weights, the row out. Two bytes an element.",
+        hint="Three arrays cross: the row in, the weights, the row out. One byte an element.",
         solution="""
-            The {{elements}} weights are {{weights}} in bf16. The rows in and out add {{rows}}: next to the weights,
+            The {{elements}} weights are {{weights}} in FP8. The rows in and out add {{rows}}: next to the weights,
             nothing.
             """,
         mistakes=(
             Mistake(
                 value=lambda: 8 * bytes_of_the_layer(),
-                reply="Those are bits. Sixteen bits are two bytes: divide by eight.",
-            ),
-            Mistake(
-                value=lambda: bytes_of_the_layer() / 2,
-                reply="You gave each weight one byte. In bf16 it takes two.",
+                reply="Those are bits. Eight bits are one byte: divide by eight.",
             ),
             Mistake(
                 value=lambda: 2 * bytes_of_the_layer(),
-                reply="You gave each weight four bytes. That is fp32; bf16 takes two.",
+                reply="You gave each weight two bytes. That is bf16; FP8 takes one.",
+            ),
+            Mistake(
+                value=bytes_of_the_rows,
+                reply="Those are the rows in and out. The matrix between them crosses too.",
             ),
             Mistake(
                 value=lambda: bytes_of_the_layer() / MiB * 1e6,
@@ -399,31 +438,35 @@ EXERCISES = (
     ),
     Numeric(
         id="matmul-intensity",
-        title="FLOP a byte, with 32 requests",
+        title="FLOP a byte, with 128 tokens",
         label="Arithmetic intensity",
-        answer=intensity_of_32_tokens,
+        answer=intensity_of_128_tokens,
         unit="FLOP/byte",
         facts=intensity_facts,
-        hint="FLOP over bytes. Of the two, which grows 32 times when 32 rows share the matrix?",
+        hint="FLOP over bytes, and all three arrays are bytes. Are 128 rows still few beside 4096?",
         solution="""
-            {{flop}} over {{bytes}}, of which {{weights}} are the weights. With so few rows the intensity is nearly
-            the number of rows: 2 FLOP for each weight and row, and 2 bytes for each weight.
+            {{flop}} over {{bytes}}, of which {{weights}} are the weights. The rows in and out are {{rows}} of the
+            traffic, so the intensity lies as much below 2m/s, which is {{limit}}.
             """,
         mistakes=(
             Mistake(
-                value=lambda: arithmetic_intensity(1, 8192, 8192, dtype="bf16"),
-                reply="You read the weights once for every row. They are read once a step, for all 32.",
+                value=lambda: 2 * 128 / bytes_per_element("fp8"),
+                reply="That is 2m/s, the limit for a few rows. Here x and y are {{rows}} of the traffic.",
             ),
             Mistake(
-                value=lambda: intensity_of_32_tokens() / 2,
-                reply="A factor of two is missing: each multiply-add is two FLOP.",
+                value=lambda: 2 * 128 / bytes_per_element("bf16"),
+                reply="That is 2m/s with two bytes an element. FP8 has one, and x and y are {{rows}} of the traffic.",
             ),
             Mistake(
-                value=lambda: intensity_of_32_tokens() * 2,
-                reply="You divided by elements, not bytes. In bf16 each takes two.",
+                value=lambda: arithmetic_intensity(128, 4096, 4096, dtype="bf16"),
+                reply="Half of it: in FP8 an element is one byte, not two, and each multiply-add is two FLOP.",
             ),
             Mistake(
-                value=lambda: intensity_of_32_tokens() / 8,
+                value=lambda: arithmetic_intensity(1, 4096, 4096, dtype="fp8"),
+                reply="You read the weights once for every row. They are read once a step, for all 128.",
+            ),
+            Mistake(
+                value=lambda: intensity_of_128_tokens() / 8,
                 reply="You divided by bits. A byte has eight.",
             ),
         ),
@@ -436,19 +479,19 @@ EXERCISES = (
         unit="rows",
         tolerance=0.015,
         facts=a100_facts,
-        hint="First the ridge R: peak over bandwidth. Then put it into m = R / (1 − 2R/d).",
+        hint="First the ridge: peak over bandwidth. Then put it into the formula of the worked example.",
         solution="""
             The ridge is {{peak}} over {{bandwidth}}, which is {{ridge}} FLOP a byte. With d = 8192 the formula gives
-            the answer; the next whole row is the first that the tensor cores bind.
+            the answer; the next whole row is the first at which the arithmetic binds.
             """,
         mistakes=(
             Mistake(
                 value=tokens_at_the_sparse_a100_ridge,
-                reply="You took the peak with sparsity. Half of those products are zeros that a dense matrix has not.",
+                reply="You took the peak with sparsity. It skips zeros that a dense matrix has not.",
             ),
             Mistake(
                 value=lambda: ridge(chip("a100-sxm-80gb"), "bf16"),
-                reply="That is the ridge itself. The rows in and out are bytes too: divide by 1 − 2R/d.",
+                reply="That is the ridge itself. The rows in and out are bytes too: one more division.",
             ),
             Mistake(
                 value=tokens_at_the_ridge,
@@ -470,11 +513,11 @@ EXERCISES = (
             """,
         mistakes=(
             Mistake(
-                value=lambda: model("llama-3.1-70b").hidden_size ** 2 * 2,
+                value=lambda: model("llama-3.1-405b").hidden_size ** 2 * 2,
                 reply="You gave the keys as many heads as the queries. They have {{kv_heads}}, not {{heads}}.",
             ),
             Mistake(
-                value=lambda: bytes_of_the_keys() / model("llama-3.1-70b").num_kv_heads,
+                value=lambda: bytes_of_the_keys() / model("llama-3.1-405b").num_kv_heads,
                 reply="That is one head. There are {{kv_heads}}.",
             ),
             Mistake(
@@ -485,19 +528,23 @@ EXERCISES = (
                 value=lambda: bytes_of_the_keys() / 2,
                 reply="That is the number of weights. In bf16 each takes two bytes.",
             ),
+            Mistake(
+                value=lambda: bytes_of_the_keys() / MiB * 1e6,
+                reply="You divided by 2^20. That gives {{mebibytes}}; a MB is 10^6 bytes.",
+            ),
         ),
     ),
     Numeric(
         id="matmul-prompt-flop",
-        title="a prompt of a thousand tokens",
+        title="the work of a prompt",
         label="Work for the prompt",
         answer=flop_of_the_prompt,
-        unit="TFLOP",
+        unit="PFLOP",
         tolerance=0.03,
         facts=prompt_facts,
         hint="Each parameter is used once for each token: how many FLOP is one use?",
         solution="""
-            2NT with N = {{params}} and T = 1,024. Counted product by product it is {{exact}}: attention adds
+            2NT with N = {{params}} and T = 2,048. Counted product by product it is {{exact}}: attention adds
             {{attention}}, and the embedding table, which is looked up and not multiplied, takes {{table}} away.
             """,
         mistakes=(
@@ -510,8 +557,8 @@ EXERCISES = (
                 reply="6NT is training: the backward pass costs twice the forward pass. This is inference.",
             ),
             Mistake(
-                value=lambda: flop_of_the_prompt() / 1024,
-                reply="That is one token. The prompt has 1,024.",
+                value=lambda: flop_of_the_prompt() / 2048,
+                reply="That is one token. The prompt has 2,048.",
             ),
         ),
     ),
@@ -524,8 +571,8 @@ EXERCISES = (
         facts=fp8_facts,
         hint="Dense peak in FP8 over memory bandwidth. The datasheet prints a larger peak; what does it skip?",
         solution="""
-            {{dense}} over {{bandwidth}}: twice the {{bf16}} of bf16. The datasheet's {{headline}} counts products
-            that structured sparsity skips.
+            {{dense}} over {{bandwidth}}: twice the {{bf16}} of bf16. The datasheet's {{headline}} counts
+            multiplications that structured sparsity skips.
             """,
         mistakes=(
             Mistake(
@@ -581,8 +628,8 @@ EXERCISES = (
         hint="Is it bytes or FLOP that bind at 32 rows? Then: all weights once, over the bandwidth of all eight.",
         solution="""
             {{weights}} of weights over {{bandwidth}}. The FLOP of 32 tokens would take {{compute}}, so the memory
-            binds. At this bound the node writes {{rate}} tokens a second. The KV cache comes on top; chapter 8 adds
-            it.
+            binds. At this bound the node writes {{rate}} tokens a second. The KV cache comes on top, and so does the
+            exchange between the chips; later chapters add them.
             """,
         mistakes=(
             Mistake(
@@ -632,6 +679,7 @@ EXERCISES = (
         label="Bytes that cross",
         answer=traffic_in_tiles_of_128,
         unit="GB",
+        tolerance=0.005,
         facts=tile_facts,
         hint="How often is each matrix fetched when C is finished tile by tile? A matrix is {{once}}.",
         solution="""
@@ -653,8 +701,20 @@ EXERCISES = (
                 reply="That is without tiles: every element fetched for every product.",
             ),
             Mistake(
-                value=lambda: 33 * 4096 * 4096 * 4 + 4096 * 4096 * 4,
-                reply="In your count only one of A and B is read again. Which one stays while the other passes?",
+                value=lambda: 34 * 4096 * 4096 * 4,
+                reply="In your count one of A and B is read once. To stay it would need room for more than one tile.",
+            ),
+            Mistake(
+                value=lambda: 64 * 4096 * 4096 * 4,
+                reply="You did not write C.",
+            ),
+            Mistake(
+                value=lambda: 66 * 4096 * 4096 * 4,
+                reply="You read C before the first sum. It starts at zero.",
+            ),
+            Mistake(
+                value=lambda: traffic_in_tiles_of_128() / GiB * 1e9,
+                reply="You divided by 2^30. That gives {{gibibytes}}; a GB is 10^9 bytes.",
             ),
         ),
     ),
@@ -673,16 +733,17 @@ def memo_facts():
     h100, h200 = chip("h100-sxm"), chip("h200-sxm")
     return {
         "gain": number(faster_memory_gains(), 3),
+        "ridge": number(ridge(h100, "bf16")),
         "h100": si(h100.memory_bytes_per_s, "B/s"),
         "h200": si(h200.memory_bytes_per_s, "B/s"),
         "flip": f"{tokens_at_the_ridge()}",
-        "flip200": number(ridge_tokens(8192, 8192, dtype="bf16", chip=h200)),
+        "flip200": f"{math.ceil(ridge_tokens(8192, 8192, dtype='bf16', chip=h200))}",
     }
 
 
 MEMO = Memo(
     id="matmul-memo",
-    title="a page for the person who pays",
+    title="half a page for the person who pays",
     answer=faster_memory_gains,
     unit="times",
     facts=memo_facts,
@@ -690,17 +751,18 @@ MEMO = Memo(
         "It says which resource binds at 32 requests, with the intensity and the ridge.",
         "It says what the faster memory gains in tokens a second, as a number.",
         "It says what twice the batch gains on the chips at hand, and what it costs the user.",
-        "It names the batch from which neither helps.",
+        "It names what ends each gain, for the layers and for the cache.",
         "It says what the bound leaves out, and how to measure it before money is spent.",
     ),
-    hint="Work out both gains by the roofline. Then ask what each costs: money for one, latency for the other.",
+    hint="Work out both gains by the roofline. Then ask who waits, and for what: the first token, or each next one?",
     solution="""
-        At 32 requests the memory binds: the intensity is near 32 FLOP a byte, and the ridge of the H100 is reached at
-        {{flip}} rows. The H200 has the same peak and {{h200}} for {{h100}}: {{gain}} times the tokens a second, at
-        every batch below the ridge, and a shorter step. Twice the batch gives twice the tokens a second on the chips
-        we have, in a step that is hardly longer, if the traffic fills it and the KV cache fits. So first fill the
-        batch; buy memory when the step itself is too long for the user, or when the cache no longer fits. From
-        {{flip}} rows ({{flip200}} on the H200) neither helps. The bound leaves out the KV cache, the network between
+        At 32 requests the memory binds: the intensity of a layer is near 32 FLOP a byte, and the H100's ridge is
+        {{ridge}}. First ask what is slow. If users wait for their first token, they queue, and a larger batch or more
+        chips help. If the text itself comes slowly, only a shorter step helps, and that is bought with bandwidth:
+        {{h200}} for {{h100}} gives {{gain}} times the tokens a second and a step as much shorter, for fewer than
+        {{flip200}} rows of a layer. Twice the batch gives nearly twice the tokens on the chips we have and makes no one
+        faster. In the layers neither gains from {{flip}} rows on; the KV cache, which is read for each user alone and
+        which this bound leaves out, keeps the memory binding far longer. The bound also leaves out the exchange between
         the eight chips and the start of each kernel: measure one step at 32 and at 64 before deciding.
         """,
 )
@@ -733,7 +795,10 @@ REVIEW = (
         mistakes=(
             Mistake(value=lambda: 400e9, reply="That is still in bits: divide by eight."),
             Mistake(value=lambda: 400e9 * 8, reply="You multiplied by eight. A byte is larger than a bit."),
-            Mistake(value=lambda: 400e9 / 10, reply="Ten is a line code's rule of thumb. A byte has eight bits."),
+            Mistake(
+                value=lambda: 400e9 / 10,
+                reply="Ten bits a byte is a rule of thumb for links that add check bits. A byte has eight.",
+            ),
         ),
     ),
     Numeric(
@@ -758,7 +823,7 @@ REVIEW = (
         tolerance=0.005,
         hint="A GiB is 2^30 bytes, a GB is 10^9.",
         facts=lambda: {"more": f"{number(100 * (GiB / 1e9 - 1), 2)} %"},
-        solution="80 × 2^30 bytes over 10^9: {{more}} more than the number on the label.",
+        solution="80 × 2^30 bytes over 10^9: {{more}} more than the number on the box.",
         mistakes=(
             Mistake(value=lambda: 80e9, reply="You read GiB as GB. A GiB is 1024^3 bytes."),
             Mistake(

@@ -124,9 +124,9 @@ def test_prompts_hints_replies_and_buttons_reach_the_translator(tmp_path):
     catalogue = (out / "02-matmul.pot").read_text().replace('"\n"', "")
     for text in (
         "Prompt of matmul-layer-bytes.",
-        "Three arrays cross: the row in, the weights, the row out. Two bytes an element.",
-        "Those are bits. Sixteen bits are two bytes: divide by eight.",
-        "The {fact}`matmul-layer-bytes elements` weights are {fact}`matmul-layer-bytes weights` in bf16.",
+        "Three arrays cross: the row in, the weights, the row out. One byte an element.",
+        "Those are bits. Eight bits are one byte: divide by eight.",
+        "The {fact}`matmul-layer-bytes elements` weights are {fact}`matmul-layer-bytes weights` in FP8.",
         "You said {guess}; the answer is {answer}: {factor} times apart.",
         "Reveal",
         "Told in full in chapter 4.",
@@ -176,9 +176,9 @@ def test_every_question_of_a_chapter_in_the_book_is_asked_in_it():
 # ---- The page and Python judge alike ---------------------------------------------------------------------------------
 
 TEXTS = [
-    "134 MB", "134.25", "1.34e8", "1.34e8 B", "1.07 Gbit", "1,074 MB", "128", "67.1", "268 MB", "134 GB", "0.134",
+    "58.7 MB", "58.74", "5.87e7", "5.87e7 B", "470 Mbit", "470 MB", "56", "117", "18.4 kB", "58.7 GB", "0.0587",
     "40,1", "40.1 µs", "40 us", "many", "", "-3", "3 mb", "3 gflops", "9 parsec", "1.4 x 10^14 FLOP", "1.4×10^14",
-    "144 TFLOP", "0.433 PFLOP/s", "72.2", "591 FLOP / byte", "295 flop/b", "153", "159 rows", "331", "5.19", "5.19 ms",
+    "1.66 PFLOP", "0.433 PFLOP/s", "831 TFLOP", "352", "241", "256", "4.36 GB", "4.29", "33.6 MB", "591 FLOP / byte", "295 flop/b", "153", "159 rows", "331", "5.19", "5.19 ms",
     "41.5 ms", "0.00519 s", "50", "400 Gb", "3,200", "85.9 GB", "80 GiB", "1.4", "0.714 s", "1e3", "1e999", ".5",
     "1,02,4",
 ]  # fmt: skip
@@ -284,17 +284,17 @@ def test_an_exercise_answers_each_mistake_by_keyboard_alone(visit):
     page = visit()
     work = block(page, "matmul-layer-bytes")
     work.get_by_label("Bytes that cross").focus()
-    page.keyboard.type("1.07 GB")
+    page.keyboard.type("470 MB")
     page.keyboard.press("Enter")
-    assert work.get_by_role("status").inner_text() == "Those are bits. Sixteen bits are two bytes: divide by eight."
+    assert work.get_by_role("status").inner_text() == "Those are bits. Eight bits are one byte: divide by eight."
     assert work.locator(".reply").get_attribute("data-right") == "no"
     page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.type("134 MB")
+    page.keyboard.type("58.7 MB")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    assert work.get_by_role("status").inner_text() == "Right: 134 MB."
+    assert work.get_by_role("status").inner_text() == "Right: 58.7 MB."
     kept = page.evaluate("JSON.parse(localStorage.getItem('hw:progress')).questions['matmul-layer-bytes']")
-    assert kept == {"state": "right", "value": "134 MB", "tries": 2}
+    assert kept == {"state": "right", "value": "58.7 MB", "tries": 2}
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the hint opens
     assert "Three arrays cross" in work.inner_text()
@@ -304,8 +304,8 @@ def test_a_solution_shows_the_code_and_what_it_gives(visit):
     page = visit()
     work = block(page, "matmul-layer-bytes")
     work.get_by_text("Solution").click()
-    assert 'return matmul_bytes(1, 8192, 8192, dtype="bf16")' in work.inner_text()
-    assert ">>> bytes_of_the_layer()\n1.3425e+08" in work.inner_text()
+    assert 'return matmul_bytes(1, k, n, dtype="fp8")' in work.inner_text()
+    assert ">>> bytes_of_the_layer()\n5.87387e+07" in work.inner_text()
 
 
 def test_a_choice_explains_what_was_chosen(visit):
@@ -313,14 +313,14 @@ def test_a_choice_explains_what_was_chosen(visit):
     work = block(page, "matmul-second-request")
     work.get_by_role("button", name="Check").click()
     assert work.get_by_role("status").inner_text() == "Choose one first."
+    work.get_by_label("It stays almost the same").check()
+    work.get_by_role("button", name="Check").click()
+    assert "the longer of the two times?" in work.get_by_role("status").inner_text()
     work.get_by_label("It doubles: twice the FLOP.").check()
     work.get_by_role("button", name="Check").click()
-    assert "What did?" in work.get_by_role("status").inner_text()
-    work.get_by_label("It stays almost the same.").check()
-    work.get_by_role("button", name="Check").click()
-    assert work.get_by_role("status").inner_text().startswith("Yes: from 40.07 µs to 40.08 µs")
+    assert work.get_by_role("status").inner_text().startswith("Yes: from 139 µs to 278 µs.")
     page.reload()
-    assert work.get_by_label("It stays almost the same.").is_checked()
+    assert work.get_by_label("It doubles: twice the FLOP.").is_checked()
 
 
 def test_a_memo_is_kept_and_held_against_its_rubric(visit):
@@ -349,9 +349,9 @@ def test_a_progress_record_that_is_not_ours_breaks_nothing(visit):
     page.evaluate("localStorage.setItem('hw:progress', '{broken')")
     page.reload()
     work = block(page, "matmul-layer-bytes")
-    work.locator(".field input").fill("134")
+    work.locator(".field input").fill("58.7")
     work.get_by_role("button", name="Check").click()
-    assert work.get_by_role("status").inner_text() == "Right: 134 MB."
+    assert work.get_by_role("status").inner_text() == "Right: 58.7 MB."
 
 
 def test_without_a_script_there_is_no_dead_control_and_every_answer_can_be_opened(visit):
