@@ -53,8 +53,8 @@ function bars(frame) {
   });
   const y = 172;
   picture.append(words(0, y, "All"), words(width, y, `${count(frame.bytes)} of ${count(frame.naive_bytes)} without tiles`, { "text-anchor": "end", "font-weight": 600, fill: "var(--ink, #15181d)" }),
-    svg("rect", { x: 0, y: y + 6, width: frame.bytes * scale, height: 12, fill: "var(--ink, #15181d)" }),
-    svg("rect", { x: 0.75, y: y + 6.75, width: frame.naive_bytes * scale - 1.5, height: 10.5, fill: "none", stroke: "var(--edge, #858d9a)", "stroke-width": 1.5, "stroke-dasharray": "4 4" }));
+    svg("rect", { x: 0.75, y: y + 6.75, width: frame.naive_bytes * scale - 1.5, height: 10.5, fill: "none", stroke: "var(--edge, #858d9a)", "stroke-width": 1.5, "stroke-dasharray": "4 4" }),
+    svg("rect", { x: 0, y: y + 6, width: frame.bytes * scale, height: 12, fill: "var(--ink, #15181d)" }));
   return picture;
 }
 
