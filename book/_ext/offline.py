@@ -91,6 +91,10 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
     if tree := context.get("generate_toctree_html"):  # the theme's buttons that unfold a chapter have no name
         name = f'<summary aria-label="{_("Pages of this chapter")}">'
         context["generate_toctree_html"] = lambda *args, **kw: str(tree(*args, **kw)).replace("<summary>", name)
+    if context.get("sourcename", "").endswith(".md"):  # Colab opens notebooks only: the labs
+        context["header_buttons"] = [
+            button for button in context.get("header_buttons", []) if button.get("label") != "launch-buttons"
+        ]
     body = without_lists_in_signatures(context.get("body", ""))
     context["body"] = body.replace('role="doc-biblioentry"', 'role="listitem"')  # what the list around them needs
     if app.config.html_baseurl:
