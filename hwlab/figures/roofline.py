@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hwlab.costs.roofline import achieved_flop_per_s, matmul_flop
 from hwlab.figures.explorer import Axis, Choice, Explorer, Result, Rule, Slider, explore
-from hwlab.formula import lookup, maximum, number, si, text, where
+from hwlab.formula import ceil, lookup, maximum, number, si, text, where
 from hwlab.specs.chips import Chip, chip
 
 CHIPS = ("h100-sxm", "a100-sxm-80gb", "b200", "mi300x", "tpu-v5p", "tpu-v7", "groq-lpu", "wse-3", "xeon-8480plus")
@@ -56,12 +56,12 @@ def _flip(chip, width, d_model):
 def batch_sentence(tokens, chip, width, d_model):
     """What binds, by how much, and what would flip it."""
     memory = _memory_rate(tokens, chip, width, d_model)
-    peak, flip = maximum(chip.peaks[width], 1), _flip(chip, width, d_model)
+    peak, flip = maximum(chip.peaks[width], 1), ceil(_flip(chip, width, d_model))
     bound = where(
         memory < peak,
         text(
-            "the memory binds, by {ratio}×: {share} % of the arithmetic of {chip} is at work. {next}",
-            ratio=number(peak / memory),
+            "the memory binds, by {ratio}: {share} % of the arithmetic of {chip} is at work. {next}",
+            ratio=where(peak < 1.005 * memory, "a hair", text("{x}×", x=number(peak / memory))),
             share=number(100 * memory / peak),
             chip=chip.name,
             next=where(
@@ -86,7 +86,7 @@ def _count(x, noun):
 
 
 def _flip_label(tokens, chip, width, d_model):
-    flip = _flip(chip, width, d_model)
+    flip = ceil(_flip(chip, width, d_model))
     return where((flip > 1) & (flip < 4096), text("flips at {flip}", flip=number(flip)), "")
 
 

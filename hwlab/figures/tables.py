@@ -105,32 +105,6 @@ def products_table(model, chip, *, dtype: str = "bf16", many: int = 512) -> Tabl
     return Table(head, rows, caption)
 
 
-def gemm_table(measured, chip) -> Table:
-    """Published times of matrix products beside the least times of the roofline.
-
-    Parameters
-    ----------
-    measured : sequence of Measurement
-        Of one shape and dtype, in order of tokens.
-    chip : Chip
-
-    Examples
-    --------
-    >>> from hwlab.specs.chips import chip
-    >>> from hwlab.specs.measurements import measurements
-    >>> rows = [m for m in measurements("matmul", chip="h100-sxm", dtype="bf16") if (m.k, m.n) == (8192, 8192)]
-    >>> gemm_table(rows, chip("h100-sxm")).rows[0]
-    ['8', '40.1 µs', '49.5 µs', '1.23']
-    """
-    rows = []
-    for m in sorted(measured, key=lambda m: m.tokens):
-        least = matmul_time(m.tokens, m.k, m.n, dtype=m.dtype, chip=chip).seconds
-        rows.append([f"{m.tokens:,}", si(least, "s"), si(m.seconds, "s"), number(m.seconds / least)])
-    shape, source = measured[0], measured[0].source
-    caption = f"{shape.k:,} × {shape.n:,}, {shape.dtype}, on {chip.name}. Measured: {source.citation}."
-    return Table(["Rows", "Bound", "Measured", "Factor"], rows, caption)
-
-
 def batch_table(
     model, chip, *, chips: int, batches: Sequence[int], prompt_tokens: int = 1024, output_tokens: int = 128
 ) -> Table:
