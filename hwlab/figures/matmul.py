@@ -224,7 +224,8 @@ def share_of_one_token(ids: Iterable[str] = CLASSES, width: int = 8192) -> alt.L
     for place in ("off the chip", "on the chip"):
         shares = [row["share, %"] / 100 for row in rows if row["memory"] == place]
         if shares:
-            found.append(f"{_between(shares)} of the arithmetic where the weights lie {place}")
+            of_it = "" if found else " of the arithmetic"
+            found.append(f"{_between(shares)}{of_it} where the weights lie {place}")
     y = alt.Y("chip:N", sort=[row["chip"] for row in rows], title=None, axis=None)
     scale = alt.Scale(type="log", domain=[0.1, 100], nice=False)
     ticks = alt.Axis(values=[0.1, 1, 10, 100], labelExpr="format(datum.value, '~r')")
