@@ -137,7 +137,7 @@ def wafer(dies: Iterable[Die], label: str) -> str:
             + tag("text", escape(die.label), x=f"{x + SIDE / 2:.2f}", y=f"{y + SIDE / 2 + 4:.2f}", text_anchor="middle")
         )
         name = escape(f"{die.label} {die.title}")
-        if die.href:
+        if die.href is not None:
             link = {"href": escape(die.href), "data_label": escape(die.label), "aria_label": name}
             body += tag("a", tag("title", name) + picture, class_="die", **link)
         else:  # shown, but neither a link nor a stop for the keyboard; the list below the wafer says "planned"

@@ -83,6 +83,7 @@ def test_a_page_without_a_formula_or_a_live_figure_loads_neither_engine(open_pag
 
 def test_mathematics_comes_when_it_is_near_and_not_before(open_page):
     page = open_page(CHAPTER, height=300)
+    page.wait_for_load_state("networkidle")
     assert page.evaluate("typeof MathJax.startup") == "undefined"
     page.locator(".math").first.scroll_into_view_if_needed()
     page.wait_for_selector("mjx-container")

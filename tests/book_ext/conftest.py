@@ -49,6 +49,7 @@ def book(tmp_path):
         config = {
             "extensions": ["myst_nb", "sphinx_design", "blocks"],
             "root_doc": docname,
+            "source_suffix": {},  # our own: extensions add theirs to it, and to Sphinx's default for good
             "html_theme": "basic",
             "nb_execution_mode": "off",
             "myst_enable_extensions": ["colon_fence", "deflist", "attrs_inline", "dollarmath"],

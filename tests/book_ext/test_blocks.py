@@ -103,13 +103,15 @@ def test_a_link_to_a_term_is_marked(book):
 
 
 def test_names_and_texts_are_drawn_out_for_a_translator_and_come_back(book):
-    page = ":::{move} the batch\nPush *it*.\n:::\n\n```{wafer}\nThe book.\n```\n\n```{chapters}\n```\n"
-    strings = book(page, builder="gettext").messages()
+    page = "# MatMul\n\n:::{move} the batch\nPush *it*.\n:::\n\n```{wafer}\nThe book.\n```\n\n```{chapters}\n```\n"
+    it = {"docname": "book/02-matmul", "title": False}
+    strings = book(page, builder="gettext", **it).messages()
     for text in ("Move", "the batch", "Push *it*.", "The book.", "MatMul", "The operation", "not yet written"):
         assert text in strings
     words = {"Move": "Mova", "the batch": "o lote", "MatMul": "Produto", "Push *it*.": "*Empurre*."}
-    html = book(page, translation=words | {"Contents as a wafer: one die a page": "Um wafer"}).html()
+    html = book(page, translation=words | {"Contents as a wafer: one die a page": "Um wafer"}, **it).html()
     assert '<span class="name">Mova</span> <span class="asks">o lote</span>' in html
     assert "<em>Empurre</em>" in html
     assert 'aria-label="Um wafer"' in html
+    assert 'aria-label="2 Produto"' in html
     assert '<span class="t">Produto</span>' in html

@@ -34,7 +34,12 @@ def tiny(tmp_path, monkeypatch):
     (tmp_path / "index.md").write_text(PAGE)
 
     def build():
-        config = {"extensions": ["myst_nb", "cache"], "nb_execution_mode": "cache", "html_theme": "basic"}
+        config = {
+            "extensions": ["myst_nb", "cache"],
+            "nb_execution_mode": "cache",
+            "html_theme": "basic",
+            "source_suffix": {},
+        }
         out, status = tmp_path / "_build/html", io.StringIO()
         with patch_docutils(), docutils_namespace():
             Sphinx(tmp_path, None, out, tmp_path / "_build/doctrees", "html", config, status, io.StringIO()).build()
