@@ -27,7 +27,7 @@ lab: $(VENV)/ready
 	$(BIN)/jupyter lab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
 
 test: $(VENV)/ready
-	$(BIN)/ruff check
+	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.book.chromium

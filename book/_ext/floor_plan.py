@@ -76,7 +76,6 @@ class FloorPlan(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Count and time; the import is here because pages without a plan need no package."""
         from hwlab.costs.roofline import matmul_time
-
         from hwlab.specs.chips import chip
 
         if missing := {"tokens", "width", "dtype", "alt"} - self.options.keys():
