@@ -96,7 +96,9 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
             button for button in context.get("header_buttons", []) if button.get("label") != "launch-buttons"
         ]
     body = without_lists_in_signatures(context.get("body", ""))
-    context["body"] = body.replace('role="doc-biblioentry"', 'role="listitem"')  # what the list around them needs
+    for wrong, right in MENDED.items():
+        body = body.replace(wrong, right)
+    context["body"] = body
     if app.config.html_baseurl:
         facts = {
             "og:type": "book",
@@ -107,6 +109,12 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
             "twitter:card": "summary_large_image",
         }
         context["metatags"] += "".join(f'<meta property="{name}" content="{text}" />\n' for name, text in facts.items())
+
+
+MENDED = {
+    'role="doc-biblioentry"': 'role="listitem"',  # what the list around the references needs
+    '<summary aria-label="Toggle hidden content">': "<summary>",  # it has words of its own
+}
 
 
 def without_lists_in_signatures(body: str) -> str:
