@@ -5,5 +5,6 @@ import { View, parse } from "vega";
 export async function draw(place, spec) {
   const view = new View(parse(spec), { container: place, renderer: "svg", hover: false });
   await view.runAsync();
+  place.querySelector("svg").setAttribute("aria-hidden", "true"); // like the static picture: its place says what it shows
   return view;
 }
