@@ -31,7 +31,7 @@ test: $(VENV)/ready
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.book.chromium
-	$(BIN)/python -m pytest -rs --nbval --nbval-current-env README.md hwlab tests notebooks
+	$(BIN)/python -m pytest -rfEs --nbval --nbval-current-env README.md hwlab tests notebooks
 
 bench: $(SITE)/built
 	@$(BIN)/python -m benchmarks $(ONLY)

@@ -20,10 +20,8 @@ PINS = [Requirement(pin) for pin in re.findall(r"^([a-z0-9].*?) \\$", (ROOT / "r
 HEAVY = {"numpy", "scipy", "pandas", "jax", "jaxlib", "altair", "anywidget", "ipywidgets", "traitlets", "matplotlib"}
 
 
-def pinned(python):
-    """Version by name of all that the lock installs on Linux under a Python version."""
-    environment = {"python_full_version": f"{python}.9", "python_version": python, "sys_platform": "linux"}
-    environment |= {"os_name": "posix", "implementation_name": "cpython", "platform_system": "Linux"}
+def pinned(**environment):
+    """Version by name of all that the lock installs here, or on a machine that differs in `environment`."""
     chosen = [pin for pin in PINS if pin.marker is None or pin.marker.evaluate(environment)]
     versions = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in chosen}
     assert len(versions) == len(chosen), "a name is pinned twice for one Python"
@@ -37,10 +35,11 @@ def asked():
     return [requirement for requirement in found if requirement.name != "hwlab"]
 
 
-@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
-def test_the_lock_pins_whatever_the_project_asks_for(python):
+@pytest.mark.parametrize("python", ["3.11.0", "3.11.9", "3.12.0", "3.13.0"])
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_the_lock_pins_whatever_the_project_asks_for(python, platform):
     assert python in SpecifierSet(PROJECT["requires-python"])
-    versions = pinned(python)
+    versions = pinned(python_full_version=python, python_version=python[:4], sys_platform=platform)
     for requirement in asked():
         assert versions[canonicalize_name(requirement.name)] in requirement.specifier, requirement
 
@@ -52,7 +51,7 @@ def test_every_pin_has_its_hashes():
 
 
 def test_this_environment_is_the_locked_one():
-    versions = pinned(f"{sys.version_info.major}.{sys.version_info.minor}")
+    versions = pinned()
     assert {name: metadata.version(name) for name in versions} == versions
 
 
