@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hwlab.formula import si
+from hwlab.formula import number, si
 from hwlab.specs.chips import Chip
 from hwlab.specs.figure import Figure, Source
 from hwlab.units import GiB, KiB, MiB
@@ -165,21 +165,20 @@ class HostReport:
         rows = [
             ("read memory, one thread", self.read_one, "B/s"),
             (f"read memory, {_threads(self.threads)}", self.read_all, "B/s"),
-            *((f"multiply matrices, {dtype}", rates, "FLOP/s") for dtype, rates in self.matmul.items()),
+            *((f"multiply, {dtype}", rates, "FLOP/s") for dtype, rates in self.matmul.items()),
         ]
         cores = f"{self.cores} cores, " if self.cores else ""
         memory = f", {self.memory_bytes / GiB:.1f} GiB" if self.memory_bytes else ""
         lines = [f"{self.name}: {cores}{_threads(self.threads)}{memory}", f"{self.system}; {self.blas}", ""]
-        lines += [f"{'':28}{'best':>14}{'median':>14}  {'quartiles':<30}{'repeats':>7}"]
+        lines += [f"{'':24}{'best':>13}{'median':>13}{'quartiles':>14}"]
         for what, rates, unit in rows:
-            quartiles = f"{si(rates.low, unit)} to {si(rates.high, unit)}"
-            best, median = si(rates.best, unit), si(rates.median, unit)
-            lines += [f"{what:28}{best:>14}{median:>14}  {quartiles:<30}{rates.repeats:>7}"]
+            apart = f"{number(100 * (rates.high - rates.low) / rates.median, 2)} % apart"
+            lines += [f"{what:24}{si(rates.best, unit):>13}{si(rates.median, unit):>13}{apart:>14}"]
         lines += ["", "array read again and again by one thread"]
         fastest = max(rate for _, rate in self.sweep)
         at_knee = dict(self.knees)
         for size, rate in self.sweep:
-            mark = "  <- faster up to here" if size in at_knee else ""
+            mark = " <- knee" if size in at_knee else ""
             lines += [f"{_binary(size):>10}  {si(rate, 'B/s'):>9}  {'#' * round(30 * rate / fastest):<30}{mark}"]
         if self.caches:
             levels = (f"{c.level} {c.copies} x {_binary(c.size)}" for c in self.caches)
