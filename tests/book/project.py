@@ -8,6 +8,13 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 
+SCROLL_THROUGH = """async () => {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
+        scrollTo(0, y);
+        await new Promise(resolve => setTimeout(resolve, 20));
+    }
+}"""
+
 
 def make(target, pytestconfig):
     """Run ``make target`` and show what it says as it goes; a build may take minutes."""
@@ -32,3 +39,14 @@ def pages():
 
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     return [f"{entry.removesuffix('.md').removesuffix('.ipynb')}.html" for entry in entries(contents)]
+
+
+def settle(page):
+    """Bring every lazy part of the page in, and wait for it."""
+    page.evaluate(SCROLL_THROUGH)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function("""() => {
+        const all = (selector, holds) => [...document.querySelectorAll(selector)].every(holds);
+        return all(".hw-live", el => el.dataset.ready || el.dataset.failed)
+            && all(".math", el => el.querySelector("mjx-container") || !el.offsetParent);
+    }""")

@@ -2,16 +2,9 @@
 
 import pytest
 
-from tests.book.project import pages
+from tests.book.project import pages, settle
 
 EVERY_PAGE = [*pages(), "genindex.html", "py-modindex.html", "search.html", "404.html"]
-
-SCROLL_THROUGH = """async () => {
-    for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
-        window.scrollTo(0, y);
-        await new Promise(resolve => setTimeout(resolve, 20));
-    }
-}"""
 
 # Elements that stick out at the right although nothing around them scrolls or clips.
 TOO_WIDE = """() => {
@@ -27,8 +20,7 @@ TOO_WIDE = """() => {
 @pytest.mark.parametrize("path", EVERY_PAGE)
 def test_a_page_is_whole_without_any_other_host(open_page, path, width):
     page = open_page(path, width=width)
-    page.evaluate(SCROLL_THROUGH)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     assert (page.foreign, page.problems) == ([], [])
     if width == 375:
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(TOO_WIDE)

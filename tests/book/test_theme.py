@@ -6,28 +6,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.book.project import ROOT, pages
+from tests.book.project import ROOT, pages, settle
 
 COVER, CHAPTER, GLOSSARY = "book/index.html", "book/02-matmul.html", "book/glossary.html"
 PLAIN = ("book/notation.html", "search.html", "genindex.html")
-
-SCROLL_THROUGH = """async () => {
-    for (let y = 0; y < document.documentElement.scrollHeight; y += 600) {
-        scrollTo(0, y);
-        await new Promise(resolve => setTimeout(resolve, 40));
-    }
-}"""
-
-
-def settle(page):
-    """Bring every lazy part of the page in, and wait for it."""
-    page.evaluate(SCROLL_THROUGH)
-    page.wait_for_load_state("networkidle")
-    page.wait_for_function("""() => {
-        const all = (selector, holds) => [...document.querySelectorAll(selector)].every(holds);
-        return all(".hw-live", el => el.dataset.ready || el.dataset.failed)
-            && all(".math", el => el.querySelector("mjx-container") || !el.offsetParent);
-    }""")
 
 
 def requests(page, address):
