@@ -59,5 +59,12 @@ def _data(spec: dict) -> str:
     rows = spec["datasets"][data["name"]] if "name" in data else data.get("values", [])
     if not rows:
         return ""
-    cells = [[cell if isinstance(cell, str) else number(cell) for cell in row.values()] for row in rows]
-    return data_markup(list(rows[0]), cells)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return data_markup(columns, [[_cell(row.get(key)) for key in columns] for row in rows])
+
+
+def _cell(value) -> str:
+    """A value as a reader sees it; nothing where there is none."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, str | bool) else number(value)

@@ -126,7 +126,7 @@ class Machine(Live):
 
     @traitlets.observe("scene")
     def _rewind(self, change):
-        if change["old"]:
+        if self.at >= len(self.frames):
             self.at = 0
 
     def page_state(self) -> dict:

@@ -49,6 +49,12 @@ def test_scene_and_frame_can_be_set_and_observed():
     assert (machine.scene, machine.at) == ("large", 3)
 
 
+def test_scene_and_frame_that_arrive_together_both_hold():
+    machine = blocked_product()
+    machine.set_state({"scene": "large", "at": 5})
+    assert (machine.scene, machine.at) == ("large", 5)
+
+
 def test_a_machine_without_scenes_or_sentences_is_refused():
     rest = {"columns": {}, "picture": lambda last: None, "alt": ""}
     with pytest.raises(ValueError, match="starts at 'a'; its scenes are none"):

@@ -89,3 +89,13 @@ def test_a_chart_without_a_description_is_refused():
 
     with pytest.raises(ValueError, match="alt="):
         show(alt.Chart(alt.Data(values=[])).mark_point())
+
+
+def test_a_gap_in_the_data_and_a_truth_value_are_shown_as_they_are(monkeypatch):
+    import altair as alt
+
+    monkeypatch.setenv("HWLAB_STATIC", "1")
+    rows = [{"tokens": 1, "fits": True}, {"tokens": None, "fits": False, "share": 0.5}]
+    chart = alt.Chart(alt.Data(values=rows)).mark_point().encode(x="tokens:Q")
+    html = show(chart, alt="Two rows.")._repr_mimebundle_()["text/html"]
+    assert all(f">{cell}</" in html for cell in ("True", "False", "0.5", "")) and ">share</" in html
