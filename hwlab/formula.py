@@ -214,6 +214,35 @@ def life_of(*xs):
     return life
 
 
+def real(x, *others):
+    """The arguments, in floating point where any of them is an array, so that no product of integers wraps round.
+
+    JAX counts in 32 bits and NumPy in whatever it was given; a prompt of 65,536 tokens has 2**31 pairs. Plain
+    numbers among themselves and `Sym` values come back as they are.
+
+    Examples
+    --------
+    >>> real(3), real(2, 3)
+    (3, (2, 3))
+    >>> import numpy as np
+    >>> tokens = np.array([2**17], np.int32)
+    >>> int((tokens * tokens)[0]), float((real(tokens) * real(tokens))[0])
+    (0, 17179869184.0)
+    """
+    if not others and type(x) in _PLAIN:
+        return x
+    xs = (x, *others)
+    life = life_of(*xs)
+    if life in ("numpy", "jax"):
+        xs = tuple(_floating(x) for x in xs)
+    return xs if others else xs[0]
+
+
+def _floating(x):
+    whole = type(x) is int or getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u")
+    return x * 1.0 if whole else x
+
+
 def _numpy_of(life):
     if life == "jax":
         import jax.numpy as xp

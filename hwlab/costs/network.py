@@ -8,7 +8,7 @@ MPICH", IJHPCA 19(1), 2005. Between one chip and itself nothing moves, and all a
 
 from __future__ import annotations
 
-from hwlab.formula import where
+from hwlab.formula import real, where
 
 
 def all_reduce_time(nbytes, chips, *, link_bytes_per_s, start_s=0.0, hop_s=0.0):
@@ -60,5 +60,6 @@ def reduce_scatter_time(nbytes, chips, *, link_bytes_per_s, start_s=0.0, hop_s=0
 
 
 def _half(nbytes, chips, link_bytes_per_s, start_s, hop_s):
+    nbytes, chips = real(nbytes, chips)
     steps = chips - 1
     return where(steps > 0, start_s, 0.0) + steps * (hop_s + nbytes / chips / link_bytes_per_s)

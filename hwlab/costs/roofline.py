@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from hwlab.costs.efficiency import IDEAL, Efficiency
 from hwlab.costs.network import all_reduce_time
-from hwlab.formula import maximum, minimum, where
+from hwlab.formula import maximum, minimum, real, where
 from hwlab.units import bytes_per_element, compute_dtype
 
 
@@ -146,6 +146,7 @@ def matmul_flop(m, k, n):
     >>> matmul_flop(1, 8192, 8192)
     134217728
     """
+    m, k, n = real(m, k, n)
     return 2 * m * k * n
 
 
@@ -155,6 +156,7 @@ def matmul_bytes(m, k, n, *, dtype: str):
     >>> matmul_bytes(1, 8192, 8192, dtype="bf16") / 1e6  # MB
     134.250496
     """
+    m, k, n = real(m, k, n)
     return (m * k + k * n + m * n) * bytes_per_element(dtype)
 
 
@@ -210,6 +212,7 @@ def ridge_tokens(k, n, *, dtype: str, chip):
     >>> round(ridge_tokens(8192, 8192, dtype="bf16", chip=chip("h100-sxm")))
     318
     """
+    k, n = real(k, n)
     most = 2 * k * n / ((k + n) * bytes_per_element(dtype))  # intensity without end of tokens
     least = ridge(chip, dtype)
     if not isinstance(most / least, float) or most > least:
@@ -275,6 +278,7 @@ def achieved_flop_per_s(tokens, d_in, d_out, peak, bandwidth, itemsize):
     >>> [round(achieved_flop_per_s(t, 8192, 8192, 989.4e12, 3.35e12, 2) / 989.4e12, 4) for t in (1, 32, 318, 4096)]
     [0.0034, 0.1075, 0.9991, 1.0]
     """
+    tokens, d_in, d_out = real(tokens, d_in, d_out)
     flop = matmul_flop(tokens, d_in, d_out)
     nbytes = (tokens * d_in + d_in * d_out + tokens * d_out) * itemsize
     return minimum(peak, flop / nbytes * bandwidth)
@@ -305,6 +309,7 @@ def elementwise_time(
     >>> t.bound, round(t.seconds * 1e6, 1)  # 3 x 67 MB / 3.35 TB/s
     ('memory', 60.1)
     """
+    elements, reads, writes = real(elements, reads, writes)
     nbytes = elements * (reads + writes) * bytes_per_element(dtype)
     return price(Work(elements * flop_per_element, nbytes), rates(chip, dtype, efficiency))
 
@@ -344,6 +349,7 @@ def attention_time(
     >>> t.bound, round(t.seconds * 1e6)  # microseconds
     ('memory', 641)
     """
+    new_tokens, context, batch, heads, kv_heads, head_dim = real(new_tokens, context, batch, heads, kv_heads, head_dim)
     pairs = new_tokens * (context + (new_tokens + 1) / 2)
     kv_bytes = 2 * kv_heads * head_dim * (context + new_tokens) * bytes_per_element(kv_dtype or dtype)
     io_bytes = 2 * heads * head_dim * new_tokens * bytes_per_element(dtype)
@@ -378,7 +384,7 @@ def kv_shards(model, tensor):
 
 def kv_bytes_per_chip(model, kv_bytes, tensor):
     """Share of `kv_bytes` (of one sequence, recurrent state included) that each of `tensor` chips holds or reads."""
-    state = model.state_bytes
+    kv_bytes, tensor, state = real(kv_bytes, tensor, model.state_bytes)
     return (kv_bytes - state) / kv_shards(model, tensor) + state / tensor
 
 
@@ -401,6 +407,7 @@ def prefill_work(model, *, prompt_tokens, batch=1, dtype: str, kv_dtype: str | N
     head is applied to the last token of each prompt. After attention and after the MLP of each layer the chips
     add up their parts of the hidden state, at 16 bits an element (Shoeybi et al., Megatron-LM, arXiv 1909.08053).
     """
+    prompt_tokens, batch = real(prompt_tokens, batch)
     return _model_work(
         model,
         batch * model.flop(prompt_tokens, 0, head_tokens=1),
@@ -418,6 +425,7 @@ def decode_step_work(model, *, context, batch=1, dtype: str, kv_dtype: str | Non
     The token being processed counts as one of `context`. Weights are read once for all sequences, or as far as
     the batch touches their experts; each sequence reads a cache of its own.
     """
+    context, batch = real(context, batch)
     return _model_work(
         model,
         batch * model.flop_per_token(context),

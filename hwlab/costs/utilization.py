@@ -15,7 +15,7 @@ comes out at half. Neither is done here: FLOP are given by `ModelSpec.flop`, pea
 
 from __future__ import annotations
 
-from hwlab.formula import life_of
+from hwlab.formula import life_of, real
 from hwlab.units import compute_dtype
 
 
@@ -49,6 +49,7 @@ def mfu(flop, seconds, *, chip, dtype, chips=1):
     0.0014
     """
     _positive(flop=flop, seconds=seconds, chips=chips)
+    flop, seconds, chips = real(flop, seconds, chips)
     return flop / (seconds * chips * chip.peak(compute_dtype(dtype)))
 
 
@@ -95,6 +96,7 @@ def mbu(nbytes, seconds, *, chip, chips=1):
     0.402
     """
     _positive(nbytes=nbytes, seconds=seconds, chips=chips)
+    nbytes, seconds, chips = real(nbytes, seconds, chips)
     if chip.memory_bytes_per_s is None:
         raise ValueError(f"{chip.name} has no published memory bandwidth")
     return nbytes / (seconds * chips * chip.memory_bytes_per_s)

@@ -1,5 +1,7 @@
 """Collectives: the ring, worked by hand and stepped."""
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,3 +40,10 @@ def test_64_mib_among_eight_h100_as_published():
     """NCCL on 8 H100 took 0.32453 ms for 67,108,864 bytes (aiconfigurator, nccl_perf): 0.80 of the links' rate."""
     ideal = all_reduce_time(67_108_864, 8, link_bytes_per_s=chip("h100-sxm").link_bytes_per_s)
     assert ideal / 0.32453e-3 == pytest.approx(0.804, abs=0.001)
+
+
+@pytest.mark.parametrize("integer", [np.int32, np.uint8, jnp.int32])
+def test_integers_of_any_width_count_as_numbers_do(integer):
+    rates = {"link_bytes_per_s": 450e9, "start_s": 1e-5, "hop_s": 1e-6}
+    for collective in (all_reduce_time, all_gather_time, reduce_scatter_time):
+        assert float(collective(2**40, integer(8), **rates)) == pytest.approx(collective(2**40, 8, **rates))

@@ -272,6 +272,34 @@ def test_numbers_arrays_and_jax_agree(m):
                 assert time(m, H100, batch=b, **{name: c}, **shared).seconds == pytest.approx(arrays[i, j], rel=1e-9)
 
 
+BIG = 131_072
+INTEGERS = [np.int32, np.int64, np.uint32, jnp.int32]
+COUNTED = {
+    "matmul_flop": lambda n: matmul_flop(n, 8192, 28672),
+    "matmul_bytes": lambda n: matmul_bytes(n, 65536, 65536, dtype="bf16"),
+    "matmul_time": lambda n: matmul_time(n, 8192, 28672, dtype="bf16", chip=H100).seconds,
+    "square": lambda n: matmul_time(n, n, n, dtype="bf16", chip=H100).seconds,
+    "achieved": lambda n: achieved_flop_per_s(n, n, 8192, 1e18, 3e12, 2),
+    "ridge_tokens": lambda n: ridge_tokens(n, n, dtype="bf16", chip=H100),
+    "elementwise": lambda n: elementwise_time(n * 16000, dtype="bf16", chip=H100, reads=2).seconds,
+    "attention": lambda n: (
+        attention_time(n, n, batch=n, heads=64, kv_heads=8, head_dim=128, dtype="bf16", chip=H100).seconds
+    ),
+    "prefill": lambda n: prefill_time(LLAMA_70B, H100, prompt_tokens=n, batch=n, dtype="fp8", tensor=8).seconds,
+    "exchange": lambda n: prefill_work(LLAMA_70B, prompt_tokens=n, batch=64, dtype="fp8", tensor=8).all_reduce_bytes,
+    "decode": lambda n: decode_step_time(LLAMA_70B, H100, context=n, batch=n, dtype="fp8", tensor=8).seconds,
+    "share": lambda n: kv_bytes_per_chip(HYBRID, n * 16000, 4),
+}
+
+
+@pytest.mark.parametrize("integer", INTEGERS, ids=["int32", "int64", "uint32", "jax"])
+@pytest.mark.parametrize("name", COUNTED)
+def test_no_product_of_integers_wraps_round(name, integer):
+    ask = COUNTED[name]
+    assert np.asarray(ask(integer(BIG))) == pytest.approx(ask(BIG), rel=2e-6)
+    assert np.asarray(ask(integer([BIG, 7 * BIG // 8]))) == pytest.approx([ask(BIG), ask(7 * BIG // 8)], rel=2e-6)
+
+
 def test_what_binds_is_known_for_arrays_too():
     t = matmul_time(np.array([1, 4096]), 8192, 8192, dtype="bf16", chip=H100)
     assert t.bound.tolist() == ["memory", "compute"]

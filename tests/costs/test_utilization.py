@@ -1,5 +1,6 @@
 """MFU, HFU and MBU: dense peaks, attention included, from measured times."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -65,6 +66,15 @@ def test_what_is_no_positive_number_is_refused_by_name(name, bad):
     arguments = {"flop": 1e15, "seconds": 1.0, "chips": 1} | {name: bad}
     with pytest.raises(ValueError, match=f"{name} is .*give a number above 0"):
         mfu(**arguments, chip=H100, dtype="bf16")
+
+
+@pytest.mark.parametrize("integer", [np.int32, jnp.int32])
+def test_integers_of_32_bits_do_not_wrap_round(integer):
+    flop, seconds, chips = 2**60, 2**17, 2**16
+    wanted = mfu(flop, seconds, chip=H100, dtype="bf16", chips=chips)
+    assert float(mfu(flop, integer(seconds), chip=H100, dtype="bf16", chips=integer(chips))) == pytest.approx(wanted)
+    wanted = mbu(2**50, seconds, chip=H100, chips=chips)
+    assert float(mbu(2**50, integer(seconds), chip=H100, chips=integer(chips))) == pytest.approx(wanted)
 
 
 def test_an_array_with_a_zero_is_refused():

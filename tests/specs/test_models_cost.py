@@ -3,6 +3,7 @@
 import math
 import timeit
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -245,3 +246,19 @@ def test_specs_are_frozen_and_compare():
 
 def _is_init(field):
     return ModelSpec.__dataclass_fields__[field].init
+
+
+@pytest.mark.parametrize("id", KINDS)
+@pytest.mark.parametrize("integer", [np.int32, np.uint32, jnp.int32], ids=["int32", "uint32", "jax"])
+def test_no_product_of_integers_wraps_round(id, integer):
+    spec, tokens = model(id), 131_075
+    for ask in (
+        lambda n: spec.flop(n),
+        lambda n: spec.flop(n, n, head_tokens=n),
+        lambda n: spec.flop_per_token(n),
+        lambda n: spec.weight_bytes_read(n * 8, "bf16"),
+        lambda n: spec.kv_bytes(n, "bf16"),
+        lambda n: spec.kv_bytes_read(n, "bf16"),
+    ):
+        np.testing.assert_allclose(ask(integer([tokens])), ask(tokens), rtol=2e-6)
+        assert float(ask(integer(tokens))) == pytest.approx(ask(tokens), rel=2e-6)

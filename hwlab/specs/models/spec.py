@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 
-from hwlab.formula import maximum, minimum
+from hwlab.formula import maximum, minimum, real
 from hwlab.specs.models.parts import Matmul, Part, Reach
 from hwlab.units import bytes_per_element
 
@@ -254,7 +254,7 @@ class ModelSpec:
         >>> [round(m.weight_bytes_read(tokens, "fp8") / m.weight_bytes("fp8"), 2) for tokens in (1, 64)]
         [0.06, 0.87]
         """
-        size = bytes_per_element(dtype)
+        tokens, size = real(tokens), bytes_per_element(dtype)
         kept_size = max(size, 2)
         rows = self.hidden_size * (2 if self.position_rows else 1)
         read = self._quantised_dense * size + (self._kept_read + tokens * rows) * kept_size
@@ -276,6 +276,7 @@ class ModelSpec:
         >>> round(m.flop_per_token(1) / m.num_params, 3)  # 2 a parameter, less the embedding table
         1.992
         """
+        context = real(context)
         flop = self._token_flop + self._head_flop
         for reach in self.reaches:
             attended = reach.attended(context)
@@ -309,7 +310,9 @@ class ModelSpec:
         >>> round(m.flop(1024) / (2 * m.num_params * 1024), 2)
         1.01
         """
-        flop = self._token_flop * new_tokens + self._head_flop * (new_tokens if head_tokens is None else head_tokens)
+        new_tokens, context = real(new_tokens, context)
+        heads = new_tokens if head_tokens is None else real(head_tokens)
+        flop = self._token_flop * new_tokens + self._head_flop * heads
         for reach in self.reaches:
             flop = flop + reach.flop(new_tokens, context)
         return flop
@@ -357,7 +360,7 @@ class ModelSpec:
         >>> m.kv_bytes(128, "bf16") / 128, (m.kv_bytes(8192, "bf16") - m.kv_bytes(4096, "bf16")) / 4096
         (49152.0, 24576.0)
         """
-        size = bytes_per_element(dtype)
+        tokens, size = real(tokens), bytes_per_element(dtype)
         kept = float(self.state_bytes)
         for reach in self.reaches:
             kept = kept + (reach.kv_elements + reach.index_elements) * size * reach.kept(tokens)
@@ -375,7 +378,7 @@ class ModelSpec:
         >>> m.kv_bytes_read(4096, "bf16") / 2**20  # 2 x 32 layers x 8 heads x 128 x 4096 x 2 bytes
         512.0
         """
-        size = bytes_per_element(dtype)
+        context, size = real(context), bytes_per_element(dtype)
         read = float(self.state_bytes)
         for reach in self.reaches:
             read = read + reach.kv_elements * size * reach.attended(context)
