@@ -76,6 +76,7 @@ FIELDS = {
     "sram_bytes_per_s": "on-chip speed",
     "sram_bytes_per_core": "on chip, per core",
     "link_bytes_per_s": "link, one way",
+    "host_link_bytes_per_s": "link to the host, one way",
     "bridge_bytes_per_s": "bridge, one way",
     "fabric_bits_per_s": "fabric",
     "tdp_watts": "power",
@@ -92,6 +93,7 @@ FIELDS = {
     "defects_per_mm2": "defects",
     "usd_per_hour": "price",
     "chips_per_system": "chips in a system",
+    "scale_up_chips": "chips that its links join",
     "counts": "",
     "design_months": "design time",
 }

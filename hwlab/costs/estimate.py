@@ -278,19 +278,20 @@ def _checked_count(name, value):
 def tensor_sizes(model, chip) -> tuple[int, ...]:
     """Into how many chips the layers of `model` can be cut: heads and widths must come out whole.
 
-    Never more than the chip's scale-up fabric joins, where that is known, and one where the chip has no
-    published link.
+    Never more than the chip's scale-up fabric joins (`scale_up_chips`), and one where the chip has no published
+    link, where the record does not say how many chips its links join, and where it is a whole system.
 
     Examples
     --------
     >>> import hwlab
     >>> tensor_sizes(hwlab.model("llama-3.1-8b"), hwlab.chip("h100-sxm"))
-    (1, 2, 4, 8, 16, 32)
+    (1, 2, 4, 8)
     """
-    if chip.link_bytes_per_s is None:
+    if chip.link_bytes_per_s is None or chip.scale_up_chips is None or chip.kind == "system":
         return (1,)
-    most = chip.chips_per_system or 1024
-    return _sizes(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, most)
+    return _sizes(
+        model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, chip.scale_up_chips
+    )
 
 
 @cache
@@ -322,11 +323,17 @@ def _chosen(model, chip, chips, tensor, data):
         raise ValueError(f"chips is {chips}, tensor {tensor} and data {data}; give numbers with tensor x data = chips")
     if tensor in sizes:
         return tensor, data
+    if chip.kind == "system":
+        raise ValueError(
+            f"tensor is {tensor}, but {chip.name} is a whole system; name the chip inside it, e.g. gb200 with chips=72"
+        )
     reason = _why_not(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, tensor)
     if chip.link_bytes_per_s is None:
         reason = f"{chip.name} has no published link rate"
+    elif reason is None and chip.scale_up_chips is None:
+        return tensor, data  # the reader says what the record does not: that the links join so many
     elif reason is None:
-        reason = f"the scale-up fabric of {chip.name} joins {chip.chips_per_system} chips"
+        reason = f"the scale-up fabric of {chip.name} joins {chip.scale_up_chips} chips"
     raise ValueError(f"tensor is {tensor}, but {reason}; give one of {', '.join(map(str, sizes))}")
 
 
@@ -360,11 +367,11 @@ def chips_required(model, chip, *, batch=1, tokens=1, dtype="bf16", kv_dtype=Non
 
     Examples
     --------
-    DeepSeek-V3 in bf16 weighs 1.34 TB:
+    DeepSeek-V3 in bf16 weighs 1.34 TB, too much for the eight H100 that share a board:
 
     >>> import hwlab
-    >>> chips_required(hwlab.model("deepseek-v3"), hwlab.chip("h100-sxm"), tokens=4096)
-    32
+    >>> print(*(chips_required(hwlab.model("deepseek-v3"), hwlab.chip(c), tokens=4096) for c in ("h100-sxm", "gb200")))
+    None 8
     """
     for name, value in (("batch", batch), ("tokens", tokens)):
         if life_of(_checked(name, value)) != "py":
@@ -452,7 +459,8 @@ def estimate(
         Of the KV cache; as the weights where they have 16 bits or more, else bf16.
     tensor : int, optional
         Chips that share every layer (tensor parallel, two all-reduces a layer). By default as many as heads,
-        widths and the scale-up fabric allow.
+        widths and the scale-up fabric allow; one where the record of the chip does not say how many its links
+        join: then give what yours do.
     data : int, optional
         Replicas that share the batch; by default `chips` / `tensor`. The busiest one is timed.
     efficiency : Efficiency, optional
@@ -546,7 +554,9 @@ def estimate(
 
 def _does_not_fit(model, chip, chips, cached, dtype, needed, available, required):
     if required is None:
-        remedy = "no number of these chips cuts it fine enough"
+        remedy = "no cut of its layers among these chips is fine enough; pipelines of layers are not modelled"
+        if chip.link_bytes_per_s is not None and chip.scale_up_chips is None:
+            remedy += f"; the record does not say how many {chip.name} its links join: if you know, give tensor="
     elif required > chips:
         remedy = f"use {required} chips, or fewer bits a weight"
     else:

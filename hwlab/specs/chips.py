@@ -31,6 +31,7 @@ UNITS = {
     "sram_bytes_per_s.": "B/s",
     "sram_bytes_per_core": "B",
     "link_bytes_per_s": "B/s",  # scale-up fabric, per direction, all links of one chip
+    "host_link_bytes_per_s": "B/s",  # to the chip's own host, per direction: not a fabric between chips
     "bridge_bytes_per_s": "B/s",  # a bridge between two cards, per direction
     "fabric_bits_per_s": "bit/s",
     "tdp_watts": "W",
@@ -47,6 +48,7 @@ UNITS = {
     "defects_per_mm2": "1/mm²",
     "usd_per_hour": "USD/h",
     "chips_per_system": "",
+    "scale_up_chips": "",  # that the fabric of link_bytes_per_s joins; "chips_per_system" where it joins the system
     "counts.": "",
     "design_months": "months",
 }
@@ -62,6 +64,7 @@ _BOUNDS = {
     "clock_hz": (1e8, 1e10, "hertz (1.83e9), not GHz (1.83)"),
     "usd_per_hour": (1e-3, 1e4, "dollars an hour"),
     "chips_per_system": (1, 1e6, "a count"),
+    "scale_up_chips": (1, 1e6, "a count"),
 }
 _FAMILY_BOUNDS = {
     "peak_flop_per_s": (1e9, 1e19, "FLOP/s (989e12), not TFLOP/s (989)"),
@@ -88,6 +91,8 @@ class Chip:
         Caches and scratchpads, summed over the package: "l2", "l1", "vmem", "on_chip" ...
     link_bytes_per_s, link_name
         Scale-up fabric, per direction, all links of the chip together.
+    scale_up_chips
+        How many chips that fabric joins: a board of 8, a rack of 72, a pod.
     tdp_watts, die_area_mm2, transistors, process_node, clock_hz, usd_per_hour, chips_per_system
         None where nothing is published.
     counts : mapping of str to int
@@ -129,6 +134,7 @@ class Chip:
     usd_per_hour: float | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     chips_per_system: int | None = None
+    scale_up_chips: int | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict, repr=False)
 
     def __post_init__(self):
@@ -225,7 +231,8 @@ def chip(id: str) -> Chip:
     figures = {}
     for key, unit in UNITS.items():
         if key in record:
-            figures[key] = read_figure(record[key], unit, record)
+            same_as = record[key] if isinstance(record[key], str) else None
+            figures[key] = figures[same_as] if same_as else read_figure(record[key], unit, record)
         for part, entry in record.get(key[:-1], {}).items() if key.endswith(".") else ():
             integer = unit == "FLOP/s" and part.startswith("int")
             figures[f"{key}{part}"] = read_figure(entry, "OP/s" if integer else unit, record)
@@ -253,6 +260,7 @@ def chip(id: str) -> Chip:
         usd_per_hour=one("usd_per_hour"),
         counts=family("counts", int),
         chips_per_system=one("chips_per_system", int),
+        scale_up_chips=one("scale_up_chips", int),
         figures=figures,
     )
 

@@ -13,10 +13,10 @@ import hwlab
 from hwlab.costs.efficiency import IDEAL, Efficiency, efficiency_of
 from hwlab.costs.estimate import DoesNotFit, Estimate, chips_required, estimate, fits, tensor_sizes
 from hwlab.costs.roofline import decode_step_time, prefill_time
-from hwlab.specs.chips import chip
+from hwlab.specs.chips import chip, chips
 from hwlab.specs.models import ModelSpec, model, models
 
-H100, MI300X = chip("h100-sxm"), chip("mi300x")
+H100, MI300X, GB200 = chip("h100-sxm"), chip("mi300x"), chip("gb200")
 LLAMA_8B, LLAMA_70B, DEEPSEEK = model("llama-3.1-8b"), model("llama-3.1-70b"), model("deepseek-v3")
 
 
@@ -139,15 +139,15 @@ def test_the_cache_defaults_to_16_bits_and_may_be_smaller():
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-def test_deepseek_in_bf16_on_two_h100_is_refused_with_what_would_do():
+def test_deepseek_in_bf16_on_two_gb200_is_refused_with_what_would_do():
     """One simulator fell back to a million blocks of cache here, and simulated an impossible machine."""
     with pytest.raises(
-        DoesNotFit, match=r"DeepSeek-V3 in bf16 .* needs 671.1 GB on each of 2 H100 .*: use 32 chips"
+        DoesNotFit, match=r"DeepSeek-V3 in bf16 .* needs 671.1 GB on each of 2 GB200 .*: use 8 chips"
     ) as r:
-        estimate(DEEPSEEK, H100, chips=2)
-    assert r.value.needed > 8 * r.value.available and r.value.chips_required == 32
-    assert estimate(DEEPSEEK, H100, chips=32).fits
-    assert not fits(DEEPSEEK, H100, chips=2) and fits(DEEPSEEK, H100, chips=32)
+        estimate(DEEPSEEK, GB200, chips=2)
+    assert r.value.needed > 3.7 * r.value.available and r.value.chips_required == 8
+    assert estimate(DEEPSEEK, GB200, chips=8).fits
+    assert not fits(DEEPSEEK, GB200, chips=2) and fits(DEEPSEEK, GB200, chips=8)
 
 
 def test_a_model_that_replicas_cannot_hold_says_to_share_its_layers():
@@ -157,9 +157,10 @@ def test_a_model_that_replicas_cannot_hold_says_to_share_its_layers():
 
 def test_what_no_number_of_chips_holds_says_so():
     lonely = replace(H100, link_bytes_per_s=None)
-    with pytest.raises(DoesNotFit, match="no number of these chips") as refusal:
-        estimate(LLAMA_70B, lonely, chips=8)
-    assert refusal.value.chips_required is None
+    for m, c in ((LLAMA_70B, lonely), (DEEPSEEK, H100)):
+        with pytest.raises(DoesNotFit, match=r"no cut of its layers .* are not modelled$") as refusal:
+            estimate(m, c, chips=64)
+        assert refusal.value.chips_required is None
 
 
 BAD = [0, -1, 1.5, math.nan, math.inf, 2**60]
@@ -189,7 +190,7 @@ def test_an_array_with_a_bad_element_is_refused(bad):
     ("arguments", "message"),
     [
         ({"chips": 8, "tensor": 3, "data": 1}, "tensor x data = chips"),
-        ({"chips": 3, "tensor": 3}, r"heads \(32\) cannot be cut into 3; give one of 1, 2, 4, 8, 16, 32"),
+        ({"chips": 3, "tensor": 3}, r"heads \(32\) cannot be cut into 3; give one of 1, 2, 4, 8"),
         ({"chips": 8, "data": 3}, "tensor x data = chips"),
         ({"chips": 0}, "chips is 0"),
         ({"tensor": 0}, "tensor is 0"),
@@ -216,14 +217,43 @@ def test_sharing_a_layer_needs_a_link_and_a_fabric_that_reaches():
     with pytest.raises(ValueError, match="no published link rate"):
         estimate(LLAMA_8B, replace(H100, link_bytes_per_s=None), chips=2, tensor=2)
     with pytest.raises(ValueError, match="joins 4 chips; give one of 1, 2, 4"):
-        estimate(LLAMA_8B, replace(H100, chips_per_system=4), chips=8, tensor=8)
+        estimate(LLAMA_8B, replace(H100, scale_up_chips=4), chips=8, tensor=8)
+
+
+@pytest.mark.parametrize("c", [c for c in chips() if c.memory_bytes], ids=lambda c: c.id)
+def test_no_layer_is_shared_by_more_chips_than_the_fabric_joins(c):
+    """64 H100 once shared one layer over a link that joins eight, and 64 desktop cards over PCIe."""
+    assert max(tensor_sizes(LLAMA_70B, c)) <= (c.scale_up_chips or 1)
+
+
+def test_more_boards_are_more_replicas():
+    e = estimate(LLAMA_70B, H100, chips=64, batch=32)
+    assert (e.tensor, e.data) == (8, 8)
+    with pytest.raises(ValueError, match="joins 8 chips; give one of 1, 2, 4, 8"):
+        estimate(LLAMA_70B, H100, chips=16, tensor=16)
+
+
+def test_a_system_is_not_joined_by_the_link_of_one_of_its_chips():
+    rack = chip("gb200-nvl72")
+    assert estimate(LLAMA_70B, rack, chips=2).tensor == 1
+    with pytest.raises(ValueError, match=r"name the chip inside it, e\.g\. gb200 with chips=72"):
+        estimate(LLAMA_70B, rack, chips=2, tensor=2)
+
+
+def test_where_the_record_is_silent_the_reader_may_say_how_many_share_a_layer():
+    card = chip("rtx-4090")
+    assert card.scale_up_chips is None and estimate(LLAMA_8B, card, chips=4, tensor=4).tensor == 4
+    with pytest.raises(DoesNotFit, match=r"does not say how many .* its links join: if you know, give tensor="):
+        estimate(LLAMA_70B, card, chips=8)
+    with pytest.raises(ValueError, match="no published link rate"):
+        estimate(LLAMA_8B, chip("gh200-96gb"), chips=2, tensor=2)  # its link leads to its CPU
 
 
 def test_kv_heads_are_cut_or_held_by_several_chips_evenly():
     sizes = {"hidden_size": 1536, "intermediate_size": 6144, "num_hidden_layers": 4, "vocab_size": 1000}
     heads = {"num_attention_heads": 24, "num_key_value_heads": 6}
     m = ModelSpec.from_config({"model_type": "llama", **sizes, **heads, "tie_word_embeddings": False})
-    assert tensor_sizes(m, H100) == (1, 2, 3, 6, 12, 24)
+    assert tensor_sizes(m, H100) == (1, 2, 3, 6) and tensor_sizes(m, GB200) == (1, 2, 3, 6, 12, 24)
     with pytest.raises(ValueError, match=r"KV heads \(6\) can neither be cut into 4"):
         estimate(m, H100, chips=4, tensor=4)
 

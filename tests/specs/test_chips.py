@@ -323,6 +323,32 @@ def test_link_rate_is_links_times_rate_in_one_direction(id, links, link_bytes_pe
     close(links * link_bytes_per_s, chip(id).link_bytes_per_s, 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("id", "joined"),
+    [("h100-sxm", 8), ("a100-sxm-80gb", 8), ("b300-sxm", 8), ("mi355x", 8), ("l40s", 8), ("rtx-4090", None)],
+)
+def test_how_many_chips_a_fabric_joins(id, joined):
+    assert chip(id).scale_up_chips == joined
+
+
+def test_a_fabric_of_a_rack_or_pod_joins_what_the_rack_or_pod_has():
+    for part, system in (("gb200", "gb200-nvl72"), ("gb300", "gb300-nvl72"), ("rubin", "vera-rubin-nvl72")):
+        assert chip(part).scale_up_chips == chip(system).chips_per_system
+    assert chip("groq-3-lpu").scale_up_chips == chip("lpx-rack").chips_per_system
+    assert chip("trainium3").scale_up_chips == chip("trn3-gen2-ultraserver").chips_per_system
+    for c in chips(kind="tpu"):
+        assert c.scale_up_chips == c.chips_per_system
+
+
+@pytest.mark.parametrize("id", ["gh200-96gb", "gh200-144gb", "grace", "tpu-v1"])
+def test_a_link_to_the_host_is_no_fabric(id):
+    assert chip(id).link_bytes_per_s is None and chip(id).figure("host_link_bytes_per_s").value > 1e9
+
+
+def test_a_fabric_that_joins_chips_has_a_rate():
+    assert all(c.link_bytes_per_s for c in chips() if c.scale_up_chips)
+
+
 # --- dense and sparse -----------------------------------------------------------------------------------------------
 
 
