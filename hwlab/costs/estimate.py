@@ -45,7 +45,7 @@ class DoesNotFit(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One pass: the reading of the prompts, or a mean step of decode.
+    """One pass of the busiest replica: the reading of its prompts, or a mean step of decode.
 
     Attributes
     ----------
@@ -112,7 +112,8 @@ class Estimate:
     bound : str
         What binds where most of the time is spent.
     mfu, mbu : float
-        Of the whole run, prompts and answers.
+        Of the whole run, prompts and answers, over all chips: replicas with fewer sequences than the busiest,
+        or none, count for as much less.
     weight_bytes, kv_bytes : float
         On each chip; the cache at its fullest.
     memory_bytes : float
@@ -185,7 +186,8 @@ class Estimate:
         return self._over_the_run(self.prefill.memory_bytes, self.decode.memory_bytes, self.prefill.memory_bytes_per_s)
 
     def _over_the_run(self, prefill, step, rate):
-        return (prefill + (self.output_tokens - 1) * step) / (self.seconds * rate)
+        share = self.batch / (self.data * ceil(self.batch / self.data))  # of what the busiest replica does
+        return share * (prefill + (self.output_tokens - 1) * step) / (self.seconds * rate)
 
     @property
     def kv_fraction(self):

@@ -86,7 +86,8 @@ def test_what_must_hold_between_the_numbers(m, batch, prompt, output, chips):
     for phase in (e.prefill, e.decode):
         assert 0 < phase.mfu < 1 and 0 < phase.mbu < 1
         assert phase.ratio >= 1
-    low, high = sorted((e.prefill.mfu, e.decode.mfu))
+    share = batch / (e.data * math.ceil(batch / e.data))
+    low, high = sorted((share * e.prefill.mfu, share * e.decode.mfu))
     assert low * (1 - 1e-9) <= e.mfu <= high * (1 + 1e-9)
     ideal = estimate(m, MI300X, chips=chips, batch=batch, prompt_tokens=prompt, output_tokens=output, efficiency=IDEAL)
     assert ideal.ttft_s < e.ttft_s and ideal.tpot_s < e.tpot_s
@@ -122,6 +123,20 @@ def test_replicas_share_the_batch_and_the_busiest_one_is_timed():
     assert (two.tensor, two.data) == (1, 2)
     assert two.tpot_s == estimate(LLAMA_8B, H100, batch=5).tpot_s
     assert two.decode.time.network_s == 0
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 40), st.sampled_from((1, 2, 4, 8)), st.sampled_from((1, 2)))
+def test_utilization_of_the_run_counts_the_work_that_was_done_and_idle_replicas(batch, data, tensor):
+    e = estimate(LLAMA_8B, H100, chips=data * tensor, tensor=tensor, batch=batch, prompt_tokens=500, output_tokens=101)
+    # 100 steps at the mean context of 500 + 101 / 2 tokens
+    done = batch * (LLAMA_8B.flop(500, 0, head_tokens=1) + 100 * LLAMA_8B.flop_per_token(550.5))
+    assert e.mfu * e.chips * H100.peak("bf16") * e.seconds == pytest.approx(done)
+
+
+def test_seven_idle_replicas_of_eight_leave_an_eighth_of_one():
+    one, eight = estimate(LLAMA_8B, H100), estimate(LLAMA_8B, H100, chips=8, data=8)
+    assert (eight.mfu, eight.mbu) == pytest.approx((one.mfu / 8, one.mbu / 8))
 
 
 def test_the_layers_are_cut_as_far_as_heads_widths_and_links_allow():
