@@ -388,11 +388,11 @@ def kv_bytes_per_chip(model, kv_bytes, tensor):
     return (kv_bytes - state) / kv_shards(model, tensor) + state / tensor
 
 
-def _model_work(model, flop, weight_bytes, kv_bytes, tokens, dtype, tensor):
+def _model_work(model, flop, weight_bytes, cache_bytes, tokens, dtype, tensor):
     exchanged = not (isinstance(tensor, int) and tensor == 1)
     return Work(
         flop=flop / tensor,
-        memory_bytes=weight_bytes / tensor + kv_bytes_per_chip(model, kv_bytes[0], tensor) * kv_bytes[1],
+        memory_bytes=weight_bytes / tensor + cache_bytes,
         all_reduce_bytes=tokens * model.hidden_size * maximum(2, bytes_per_element(dtype)),
         all_reduces=2 * model.num_layers if exchanged else 0,
         chips=tensor,
@@ -412,7 +412,7 @@ def prefill_work(model, *, prompt_tokens, batch=1, dtype: str, kv_dtype: str | N
         model,
         batch * model.flop(prompt_tokens, 0, head_tokens=1),
         model.weight_bytes_read(batch * prompt_tokens, dtype),
-        (model.kv_bytes(prompt_tokens, kv_dtype or cache_dtype(dtype)), batch),
+        kv_bytes_per_chip(model, model.kv_bytes(prompt_tokens, kv_dtype or cache_dtype(dtype)), tensor) * batch,
         batch * prompt_tokens,
         dtype,
         tensor,
@@ -423,14 +423,18 @@ def decode_step_work(model, *, context, batch=1, dtype: str, kv_dtype: str | Non
     """What one of `tensor` chips does to write one token for each of `batch` sequences of `context` tokens.
 
     The token being processed counts as one of `context`. Weights are read once for all sequences, or as far as
-    the batch touches their experts; each sequence reads a cache of its own.
+    the batch touches their experts. Each sequence has a cache of its own: the keys and values of earlier tokens
+    are read and those of the new one written, while recurrent state is read and written back whole.
     """
     context, batch = real(context, batch)
+    cache = kv_bytes_per_chip(model, model.kv_bytes_read(context, kv_dtype or cache_dtype(dtype)), tensor)
+    if model.state_bytes:
+        cache = cache + model.state_bytes / tensor
     return _model_work(
         model,
         batch * model.flop_per_token(context),
         model.weight_bytes_read(batch, dtype),
-        (model.kv_bytes_read(context, kv_dtype or cache_dtype(dtype)), batch),
+        cache * batch,
         batch,
         dtype,
         tensor,

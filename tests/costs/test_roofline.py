@@ -135,6 +135,18 @@ def test_a_batch_reads_the_experts_that_it_touches():
     assert (many - one) / expert_bytes == pytest.approx(6, rel=2e-3)
 
 
+def test_recurrent_state_is_read_and_written_back_by_each_step():
+    mamba, batch = model("mamba-2.8b"), 256
+    state = 64 * 5120 * (16 * 4 + 3 * 2)  # float32 state of 16, three last inputs of the convolution, a channel
+    assert mamba.state_bytes == state
+    read = mamba.weight_bytes_read(batch, "bf16")
+    assert decode_step_work(mamba, context=2048, batch=batch, dtype="bf16").memory_bytes == read + 2 * batch * state
+    shared = decode_step_work(mamba, context=2048, batch=batch, dtype="bf16", tensor=2).memory_bytes
+    assert shared == (read + 2 * batch * state) / 2
+    first = prefill_work(mamba, prompt_tokens=100, batch=2, dtype="bf16")  # nothing to read yet
+    assert first.memory_bytes == mamba.weight_bytes_read(200, "bf16") + 2 * state
+
+
 def test_cache_takes_16_bits_beside_quantised_weights():
     assert [cache_dtype(d) for d in ("bf16", "fp16", "fp32", "fp8", "mxfp4")] == [
         "bf16",
