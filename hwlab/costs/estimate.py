@@ -195,15 +195,11 @@ class Estimate:
 
     @property
     def chips_required(self):
-        return chips_required(
-            self.model,
-            self.chip,
-            batch=self.batch,
-            tokens=self.prompt_tokens + self.output_tokens,
-            dtype=self.dtype,
-            kv_dtype=self.kv_dtype,
-            efficiency=self.efficiency,
-        )
+        if life_of(self.batch, self.prompt_tokens, self.output_tokens) != "py":
+            raise ValueError("chips_required is of one configuration; this estimate holds arrays")
+        load = self.batch, self.prompt_tokens + self.output_tokens, self.dtype, self.kv_dtype
+        sizes = {*tensor_sizes(self.model, self.chip), self.tensor}
+        return _least(self.model, self.chip, load, self.memory_bytes, sizes)[0]
 
     def band(self, phase: str) -> Band | None:
         """How published measurements lie about predictions like this: "prefill" or "decode"; None if none was compared.
@@ -311,12 +307,29 @@ def _why_not(heads, kv_heads, width, tensor):
     return None
 
 
-def _chosen(model, chip, chips, tensor, data):
-    """(tensor, data) with tensor * data == chips."""
+def _split(model, chip, chips, tensor, data, load, available):
+    """(tensor, data, weight bytes, cache bytes) with tensor * data == chips.
+
+    Unless told otherwise, the largest tensor with which the fullest chip holds its share of `load`, its batch,
+    tokens and dtypes; the largest of all where none does.
+    """
+    if tensor is not None or data is not None:
+        tensor, data = _checked_split(model, chip, chips, tensor, data)
+        return tensor, data, *_needed(model, *load, tensor, data)
+    most = None
+    for tensor in reversed(tensor_sizes(model, chip)):
+        if chips % tensor == 0:
+            split = tensor, chips // tensor, *_needed(model, *load, tensor, chips // tensor)
+            held = split[2] + split[3] <= available
+            if held is True or (life_of(held) == "numpy" and held.all()):
+                return split
+            most = most or split
+    return most
+
+
+def _checked_split(model, chip, chips, tensor, data):
+    """(tensor, data) of which one at least was asked for, the other follows."""
     sizes = tensor_sizes(model, chip)
-    if tensor is None and data is None:
-        tensor = chips if chips in sizes else max(t for t in sizes if chips % t == 0)
-        return tensor, chips // tensor
     if tensor is None:
         tensor = chips // _checked_count("data", data)
     elif data is None:
@@ -378,16 +391,21 @@ def chips_required(model, chip, *, batch=1, tokens=1, dtype="bf16", kv_dtype=Non
     for name, value in (("batch", batch), ("tokens", tokens)):
         if life_of(_checked(name, value)) != "py":
             raise ValueError(f"{name} is an array; ask for one configuration at a time")
-    efficiency = efficiency or efficiency_of(chip)
-    available = _usable(chip, efficiency)
-    best = None
-    for tensor in tensor_sizes(model, chip):
-        weights, kv = _needed(model, 1, tokens, dtype, kv_dtype or cache_dtype(dtype), tensor, 1)
+    available = _usable(chip, efficiency or efficiency_of(chip))
+    load = batch, tokens, dtype, kv_dtype or cache_dtype(dtype)
+    return _least(model, chip, load, available, tensor_sizes(model, chip))[0]
+
+
+def _least(model, chip, load, available, sizes):
+    """(chips, tensor) of the smallest number of chips that hold the load, tensor one of `sizes`; None, None if none."""
+    batch, *rest = load
+    found = []
+    for tensor in sizes:
+        weights, kv = _needed(model, 1, *rest, tensor, 1)
         sequences = batch if kv == 0 else math.floor((available - weights) / kv)
         if weights <= available and sequences >= 1:
-            chips = tensor * math.ceil(batch / sequences)
-            best = chips if best is None else min(best, chips)
-    return best
+            found.append((tensor * math.ceil(batch / sequences), tensor))
+    return min(found, default=(None, None))
 
 
 def fits(
@@ -413,11 +431,10 @@ def fits(
     [False, True]
     """
     batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
-    efficiency = efficiency or efficiency_of(chip)
-    tensor, data = _chosen(model, chip, chips, tensor, data)
-    tokens = prompt_tokens + output_tokens
-    needed = sum(_needed(model, batch, tokens, dtype, kv_dtype or cache_dtype(dtype), tensor, data))
-    return needed <= _usable(chip, efficiency)
+    available = _usable(chip, efficiency or efficiency_of(chip))
+    load = batch, prompt_tokens + output_tokens, dtype, kv_dtype or cache_dtype(dtype)
+    _, _, weight_bytes, kv_bytes = _split(model, chip, chips, tensor, data, load, available)
+    return weight_bytes + kv_bytes <= available
 
 
 def _validated(batch, prompt_tokens, output_tokens, chips):
@@ -460,9 +477,9 @@ def estimate(
     kv_dtype : str, optional
         Of the KV cache; as the weights where they have 16 bits or more, else bf16.
     tensor : int, optional
-        Chips that share every layer (tensor parallel, two all-reduces a layer). By default as many as heads,
-        widths and the scale-up fabric allow; one where the record of the chip does not say how many its links
-        join: then give what yours do.
+        Chips that share every layer (tensor parallel, with all-reduces). By default the most that heads, widths
+        and the scale-up fabric allow and with which the cache fits. One where the record of the chip does not
+        say how many its links join: then give what yours do.
     data : int, optional
         Replicas that share the batch; by default `chips` / `tensor`. The busiest one is timed.
     efficiency : Efficiency, optional
@@ -499,26 +516,13 @@ def estimate(
     batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
     kv_dtype = kv_dtype or cache_dtype(dtype)
     efficiency = efficiency or efficiency_of(chip)
-    tensor, data = _chosen(model, chip, chips, tensor, data)
     available = _usable(chip, efficiency)
     sustained = rates(chip, dtype, efficiency)
-    tokens = prompt_tokens + output_tokens
-    weight_bytes, kv_bytes = _needed(model, batch, tokens, dtype, kv_dtype, tensor, data)
+    load = batch, prompt_tokens + output_tokens, dtype, kv_dtype
+    tensor, data, weight_bytes, kv_bytes = _split(model, chip, chips, tensor, data, load, available)
     held = weight_bytes + kv_bytes <= available
     if held is False:
-        required = chips_required(
-            model, chip, batch=batch, tokens=tokens, dtype=dtype, kv_dtype=kv_dtype, efficiency=efficiency
-        )
-        raise _does_not_fit(
-            model,
-            chip,
-            chips,
-            f"{number(batch)} x {number(tokens)}",
-            dtype,
-            weight_bytes + kv_bytes,
-            available,
-            required,
-        )
+        raise _does_not_fit(model, chip, tensor, data, load, weight_bytes + kv_bytes, available)
 
     sequences = batch if data == 1 else ceil(batch / data)
     shared = {"batch": sequences, "dtype": dtype, "kv_dtype": kv_dtype, "tensor": tensor}
@@ -554,19 +558,25 @@ def estimate(
     )
 
 
-def _does_not_fit(model, chip, chips, cached, dtype, needed, available, required):
+def _does_not_fit(model, chip, tensor, data, load, needed, available):
+    batch, tokens, dtype, _ = load
+    chips = tensor * data
+    required, of = _least(model, chip, load, available, tensor_sizes(model, chip))
     if required is None:
         remedy = "no cut of its layers among these chips is fine enough; pipelines of layers are not modelled"
         if chip.link_bytes_per_s is not None and chip.scale_up_chips is None:
             remedy += f"; the record does not say how many {chip.name} its links join: if you know, give tensor="
     elif required > chips:
-        remedy = f"use {required} chips, or fewer bits a weight"
+        remedy = f"use {required} chips as tensor={of}, or fewer bits a weight"
+    elif chips % of == 0:
+        remedy = f"use tensor={of}"
     else:
-        remedy = "share each layer among more of them, with tensor="
+        more = of * math.ceil(chips / of)
+        remedy = f"{chips} chips cannot be shared out so that it does; use {required} or {more} as tensor={of}"
     return DoesNotFit(
-        f"{model.name or model.id or model.architecture} in {dtype} with a cache for {cached} tokens needs "
-        f"{si(needed, 'B', 4)} on each of {chips} {chip.name}, which has {si(available, 'B', 4)} for it "
-        f"(of {si(chip.memory_bytes, 'B', 4)}): {remedy}",
+        f"{model.name or model.id or model.architecture} in {dtype} with a cache for {number(batch)} x "
+        f"{number(tokens)} tokens needs {si(needed, 'B', 4)} on each of {chips} {chip.name} (tensor {tensor} x data "
+        f"{data}), which has {si(available, 'B', 4)} for it (of {si(chip.memory_bytes, 'B', 4)}): {remedy}",
         needed,
         available,
         required,

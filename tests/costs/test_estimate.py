@@ -1,5 +1,6 @@
 """The estimate: what must hold between its numbers, what it refuses, and the faults that other tools have had."""
 
+import itertools
 import math
 import time
 from dataclasses import replace
@@ -15,9 +16,15 @@ from hwlab.costs.estimate import DoesNotFit, Estimate, chips_required, estimate,
 from hwlab.costs.roofline import decode_step_time, prefill_time
 from hwlab.specs.chips import chip, chips
 from hwlab.specs.models import ModelSpec, model, models
+from hwlab.units import compute_dtype
 
 H100, MI300X, GB200 = chip("h100-sxm"), chip("mi300x"), chip("gb200")
 LLAMA_8B, LLAMA_70B, DEEPSEEK = model("llama-3.1-8b"), model("llama-3.1-70b"), model("deepseek-v3")
+
+
+def within(m, tokens):
+    """Whether `m` can be given so many tokens."""
+    return m.max_context_tokens is None or tokens <= m.max_context_tokens
 
 
 # --- worked by hand -------------------------------------------------------------------------------------------------
@@ -166,8 +173,51 @@ def test_deepseek_in_bf16_on_two_gb200_is_refused_with_what_would_do():
 
 
 def test_a_model_that_replicas_cannot_hold_says_to_share_its_layers():
-    with pytest.raises(DoesNotFit, match="share each layer among more of them, with tensor="):
+    with pytest.raises(DoesNotFit, match=r"each of 8 .* \(tensor 1 x data 8\).*: use tensor=2$"):
         estimate(LLAMA_70B, H100, chips=8, tensor=1)
+    assert estimate(LLAMA_70B, H100, chips=8, tensor=2).fits
+
+
+def test_a_number_of_chips_that_cannot_be_shared_out_is_answered_with_those_that_can():
+    with pytest.raises(DoesNotFit, match=r"\(tensor 1 x data 3\).*: 3 chips cannot .* use 2 or 4 as tensor=2$") as r:
+        estimate(LLAMA_70B, H100, chips=3)
+    assert r.value.chips_required == 2
+    assert estimate(LLAMA_70B, H100, chips=2).fits and estimate(LLAMA_70B, H100, chips=4, tensor=2).fits
+
+
+def test_chips_that_would_only_copy_the_kv_heads_are_replicas():
+    """16 chips hold it as 8 x 2; as 16 x 1 the second eight hold the same KV heads again, and it does not fit."""
+    wide = replace(H100, scale_up_chips=64)
+    asked = {"chips": 16, "batch": 64, "prompt_tokens": 32_768, "output_tokens": 128}
+    assert chips_required(LLAMA_70B, wide, batch=64, tokens=32_896) == 16
+    assert not fits(LLAMA_70B, wide, tensor=16, **asked)
+    e = estimate(LLAMA_70B, wide, **asked)
+    assert (e.tensor, e.data) == (8, 2)
+    several = {**asked, "batch": np.array([1, 64])}
+    assert fits(LLAMA_70B, wide, **several).all() and estimate(LLAMA_70B, wide, **several).tensor == 8
+
+
+GRID_OF_MODELS = (
+    "llama-3.1-70b",
+    "llama-3.1-8b",
+    "llama-2-70b",
+    "deepseek-v3",
+    "qwen3-30b-a3b",
+    "qwen2.5-0.5b",
+    "gpt-oss-20b",
+)
+
+
+@pytest.mark.parametrize("c", ["h100-sxm", "mi300x", "gb200", "tpu-v5e", "l40s"])
+@pytest.mark.parametrize("m", GRID_OF_MODELS)
+def test_what_is_required_is_enough(m, c):
+    m, c = model(m), chip(c)
+    for batch, prompt, dtype in itertools.product((1, 8, 64, 1000), (100, 4000, 32_768), ("bf16", "int8")):
+        asked = {"batch": batch, "dtype": dtype}
+        required = chips_required(m, c, tokens=prompt + 128, **asked)
+        if required is not None and compute_dtype(dtype) in c.peak_flop_per_s and within(m, prompt + 128):
+            e = estimate(m, c, chips=required, prompt_tokens=prompt, output_tokens=128, **asked)
+            assert e.fits and e.chips_required == required
 
 
 def test_what_no_number_of_chips_holds_says_so():
@@ -260,6 +310,8 @@ def test_where_the_record_is_silent_the_reader_may_say_how_many_share_a_layer():
     assert card.scale_up_chips is None and estimate(LLAMA_8B, card, chips=4, tensor=4).tensor == 4
     with pytest.raises(DoesNotFit, match=r"does not say how many .* its links join: if you know, give tensor="):
         estimate(LLAMA_70B, card, chips=8)
+    four = estimate(LLAMA_70B, chip("rtx-pro-6000"), chips=4, tensor=4)
+    assert four.chips_required == 4  # what was given counts: two would do, but nobody said that two are joined
     with pytest.raises(ValueError, match="no published link rate"):
         estimate(LLAMA_8B, chip("gh200-96gb"), chips=2, tensor=2)  # its link leads to its CPU
 
