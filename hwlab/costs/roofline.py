@@ -66,6 +66,7 @@ class Work(NamedTuple):
     all_reduces: int = 0
     chips: int = 1  # that share in them
     layers: int = 0  # whose launches cost something
+    kept_flop: float | None = None  # of `flop`, what stays at 16 bits beside narrower weights; None: there are none
 
 
 class Rates(NamedTuple):
@@ -77,10 +78,14 @@ class Rates(NamedTuple):
     collective_start_s: float = 0.0
     collective_hop_s: float = 0.0
     layer_s: float = 0.0
+    kept_flop_per_s: float | None = None  # of what stays at 16 bits beside narrower weights; None: as flop_per_s
 
 
 def rates(chip, dtype: str, efficiency: Efficiency = IDEAL) -> Rates:
     """The rates of `chip` for weights of `dtype`, its dense peak and bandwidth scaled by `efficiency`.
+
+    Beside weights whose arithmetic is narrower, attention, head and router keep the chip's 16-bit peak (that of
+    bf16, else fp16); a chip that has neither is taken to compute all of it narrow.
 
     Raises
     ------
@@ -104,7 +109,17 @@ def rates(chip, dtype: str, efficiency: Efficiency = IDEAL) -> Rates:
         efficiency.collective_start_s,
         efficiency.collective_hop_s,
         efficiency.layer_s,
+        _kept_peak(chip, arithmetic, efficiency),
     )
+
+
+def _kept_peak(chip, arithmetic, efficiency):
+    for kept in ("bf16", "fp16") if bytes_per_element(arithmetic) < 2 else ():
+        try:
+            return chip.peak(kept) * efficiency.compute_at(kept)
+        except ValueError:
+            continue
+    return chip.peak(arithmetic) * efficiency.compute_at(arithmetic)
 
 
 def price(work: Work, rates: Rates) -> StepTime:
@@ -129,8 +144,11 @@ def price(work: Work, rates: Rates) -> StepTime:
             start_s=rates.collective_start_s,
             hop_s=rates.collective_hop_s,
         )
+    compute_s = work.flop / rates.flop_per_s
+    if work.kept_flop is not None and rates.kept_flop_per_s is not None:
+        compute_s = (work.flop - work.kept_flop) / rates.flop_per_s + work.kept_flop / rates.kept_flop_per_s
     return StepTime(
-        work.flop / rates.flop_per_s,
+        compute_s,
         work.memory_bytes / rates.memory_bytes_per_s,
         network_s,
         work.layers * rates.layer_s,
@@ -389,6 +407,7 @@ def kv_bytes_per_chip(model, kv_bytes, tensor):
 
 
 def _model_work(model, flop, weight_bytes, cache_bytes, tokens, dtype, tensor):
+    narrow = bytes_per_element(compute_dtype(dtype)) < 2
     exchanged = not (isinstance(tensor, int) and tensor == 1)
     return Work(
         flop=flop / tensor,
@@ -397,6 +416,7 @@ def _model_work(model, flop, weight_bytes, cache_bytes, tokens, dtype, tensor):
         all_reduces=2 * model.num_layers if exchanged else 0,
         chips=tensor,
         layers=model.num_layers,
+        kept_flop=(flop - tokens * model.quantised_flop_per_token) / tensor if narrow else None,
     )
 
 
@@ -406,6 +426,9 @@ def prefill_work(model, *, prompt_tokens, batch=1, dtype: str, kv_dtype: str | N
     Weights are read once, or as far as the tokens touch their experts; keys and values are written once. The
     head is applied to the last token of each prompt. After attention and after the MLP of each layer the chips
     add up their parts of the hidden state, at 16 bits an element (Shoeybi et al., Megatron-LM, arXiv 1909.08053).
+
+    Activations have 16 bits at least. So beside fp8 weights the scores of attention, the head, the router and
+    recurrences are arithmetic at 16 bits (`Work.kept_flop`), also where a narrower cache is widened for them.
     """
     prompt_tokens, batch = real(prompt_tokens, batch)
     return _model_work(

@@ -147,6 +147,35 @@ def test_recurrent_state_is_read_and_written_back_by_each_step():
     assert first.memory_bytes == mamba.weight_bytes_read(200, "bf16") + 2 * state
 
 
+def test_attention_and_head_keep_the_16_bit_peak_beside_narrow_weights():
+    tokens = 130_872  # of a long prompt, where attention is more work than the weights
+    layers = 80 * 2 * (8192 * 8192 * 2 + 2 * 8192 * 1024 + 3 * 8192 * 28672) * tokens
+    attention = 80 * 4 * 64 * 128 * tokens * (tokens + 1) // 2
+    head = 2 * 8192 * 128_256
+    work = prefill_work(LLAMA_70B, prompt_tokens=tokens, dtype="fp8", tensor=8)
+    assert (work.flop, work.kept_flop) == ((layers + attention + head) / 8, (attention + head) / 8)
+    wanted = layers / 8 / H100.peak("fp8") + (attention + head) / 8 / H100.peak("bf16")
+    t = prefill_time(LLAMA_70B, H100, prompt_tokens=tokens, dtype="fp8", tensor=8)
+    assert t.compute_s == pytest.approx(wanted)
+    wide = prefill_time(LLAMA_70B, H100, prompt_tokens=tokens, dtype="bf16", tensor=8).compute_s
+    assert wide == pytest.approx((layers + attention + head) / 8 / H100.peak("bf16"))
+
+    step = decode_step_work(model("qwen3-30b-a3b"), context=1, batch=3, dtype="fp8")
+    router, scores = 48 * 2 * 2048 * 128, 48 * 4 * 32 * 128
+    assert step.kept_flop == 3 * (router + scores + 2 * 2048 * 151_936)
+
+
+def test_a_chip_without_16_bit_arithmetic_computes_all_of_it_narrow():
+    kept = {("tpu-v1", "int8"): "int8", ("v100-sxm2", "fp16"): "fp16", ("h100-sxm", "fp8"): "bf16"}
+    kept[("h100-sxm", "int4-g128")] = "bf16"  # weights are widened to 16 bits themselves
+    for (id, dtype), arithmetic in kept.items():
+        assert rates(chip(id), dtype).kept_flop_per_s == chip(id).peak(arithmetic)
+    assert rates(H100, "fp8", Efficiency(compute=0.5)).kept_flop_per_s == H100.peak("bf16") / 2
+    assert prefill_time(LLAMA_8B, chip("tpu-v1"), prompt_tokens=9, dtype="int8").compute_s == pytest.approx(
+        LLAMA_8B.flop(9, head_tokens=1) / chip("tpu-v1").peak("int8")
+    )
+
+
 def test_cache_takes_16_bits_beside_quantised_weights():
     assert [cache_dtype(d) for d in ("bf16", "fp16", "fp32", "fp8", "mxfp4")] == [
         "bf16",

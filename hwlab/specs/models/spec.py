@@ -79,6 +79,10 @@ class ModelSpec:
         embedding table as well: subtract `num_embedding_params` to compare.
     num_embedding_params : int
         The input table, learned positions included; also the output head where that is tied.
+    state_bytes : int
+        Recurrent state of one sequence, whatever its length.
+    quantised_flop_per_token : float
+        FLOP of one token in the matrices that take `dtype`; the rest of `flop` stays at 16 bits.
 
     Examples
     --------
@@ -115,6 +119,7 @@ class ModelSpec:
     num_embedding_params: int = field(init=False)
     num_active_params: int = field(init=False)
     state_bytes: int = field(init=False)
+    quantised_flop_per_token: float = field(init=False, repr=False)
     reaches: tuple[Reach, ...] = field(init=False, repr=False)
     _quantised_dense: int = field(init=False, repr=False)
     _quantised_expert: int = field(init=False, repr=False)
@@ -128,12 +133,13 @@ class ModelSpec:
         kept = self.kept_kinds | {"router"}
         held = {True: 0, False: 0}  # expert matrices or not, stored parameters that can be quantised
         kept_dense, kept_expert = self.body.vectors + self.head_vectors, self.body.expert_vectors
-        flop = self.body.scan_flop
+        flop, quantised_flop = self.body.scan_flop, 0
         for m in self.body.matmuls:
             params, expert = m.k * m.n * m.stored, m.kind == "expert"
             flop += 2 * m.k * m.n * m.count
             if m.kind not in kept:
                 held[expert] += params
+                quantised_flop += 2 * m.k * m.n * m.count
             elif expert:
                 kept_expert += params
             else:
@@ -153,6 +159,7 @@ class ModelSpec:
         # floats, for JAX reads a Python integer as 32 bits; exact below 2**53
         put("_token_flop", float(flop))
         put("_head_flop", 2.0 * head)
+        put("quantised_flop_per_token", float(quantised_flop))
         put("state_bytes", self.body.state_bytes)
         merged: dict[tuple, Reach] = {}
         for reach in self.body.reaches:
