@@ -18,7 +18,7 @@ JUPYTER_BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all
 .PHONY: book serve lab test bench strings links lock clean
 
 book: $(SITE)/built
-	@echo "The book is in $(SITE)/index.html; 'make serve' shows it on http://127.0.0.1:$(PORT)/"
+	@echo "The book is in $(SITE)/. Read it with 'make serve', on http://127.0.0.1:$(PORT)/: opened as a file, its pages cannot move."
 
 serve: $(SITE)/built
 	@$(BIN)/python -m book.serve $(SITE) --port $(PORT)
@@ -38,6 +38,7 @@ bench: $(SITE)/built
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed and none was found; name one: make PYTHON=/path/to/python3.12 book'; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -c '$(FITS)' 2>/dev/null || { echo '$(PYTHON) is not Python 3.11, 3.12 or 3.13; name one that is: make PYTHON=/path/to/python3.12 book'; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'The venv module is needed (Debian, Ubuntu: apt-get install python3-venv)'; exit 1; }
 	@echo 'Filling $(VENV) from requirements.lock: about 1.3 GB on the disk, a minute or two'
 	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --only-binary :all: --requirement requirements.lock

@@ -7,6 +7,7 @@ numbers on this machine. Errors go to stderr and end with status 2.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -40,7 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         options.run(options)
-    except (KeyError, ValueError) as error:
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    except (KeyError, OSError, ValueError) as error:
         print(f"hwlab: {error}", file=sys.stderr)
         return 2
     return 0
@@ -50,6 +56,8 @@ def _chips(options) -> None:
     from .specs.chips import chip, chips
 
     if options.id is not None:
+        if options.kind or options.vendor:
+            raise ValueError("--kind and --vendor choose among all chips; leave them out beside an id")
         print(describe(chip(options.id)))
         return
     found = chips(options.kind, options.vendor)

@@ -2,10 +2,15 @@
 
 import json
 
+import hypothesis
 import pytest
 import vl_convert
 
 from hwlab.formula import vega
+
+# A busy machine makes an example slow, not wrong.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture

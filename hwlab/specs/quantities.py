@@ -45,8 +45,8 @@ REFUSALS = MappingProxyType(
         "number": "give a number, with a unit if you like",
         "comma": "write decimals with a point: {better}",
         "positive": "give a number above zero",
-        "two": "{symbol} could mean {units}: write the one you mean",
-        "unknown": "{symbol} is not a unit known here",
+        "two": "the unit {symbol} could mean {units}: write the one you mean",
+        "unknown": "the unit {symbol} is not known here",
     }
 )
 """Why a text is not read, by kind; the book's pages say the same."""
@@ -91,7 +91,7 @@ def read_quantity(text: str) -> tuple[float, str | None]:
     >>> read_quantity("3 mb")
     Traceback (most recent call last):
     ...
-    ValueError: mb could mean MB or Mb: write the one you mean
+    ValueError: the unit mb could mean MB or Mb: write the one you mean
     """
     text = text.translate(_PLAIN).strip()
     match = _NUMBER.fullmatch(text)

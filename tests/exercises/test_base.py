@@ -42,7 +42,7 @@ def test_an_answer_within_tolerance_is_right_in_any_unit_of_its_kind(text):
         ("500 ms", "That is in s; this asks for MB."),
         ("0,5 GB", "Write decimals with a point: 0.5."),
         ("half", "Give a number, with a unit if you like."),
-        ("500 mb", "Mb could mean MB or Mb: write the one you mean."),
+        ("500 mb", "The unit mb could mean MB or Mb: write the one you mean."),
     ],
 )
 def test_a_wrong_answer_is_told_what_is_wrong(text, says):

@@ -41,7 +41,7 @@ REFUSED = {
     "1e999": "above zero",
     "3 mb": "MB or Mb",
     "3 gflops": "could mean",
-    "3 parsec": "not a unit",
+    "3 parsec": "not known here",
 }
 
 
