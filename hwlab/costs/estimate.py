@@ -623,15 +623,16 @@ def _flip_roof(e, phase, p):
         tokens = e.prompt_tokens + e.output_tokens
         needed = sum(_needed(e.model, batch * e.data, tokens, e.dtype, e.kv_dtype, e.tensor, e.data))
         at += ", whose cache the memory would not hold," if needed > e.memory_bytes else ""
-    return f"the two are even at about {at}"
+    are_the_two = max(p.time.network_s, p.time.overhead_s) <= min(p.time.compute_s, p.time.memory_s)
+    return f"{'the two' if are_the_two else 'arithmetic and memory traffic'} are even at about {at}"
 
 
 def _balance(work_of, r):
     """Least whole number n of tokens or sequences whose arithmetic takes as long as its memory traffic, or None."""
 
     def compute_bound(n):
-        work = work_of(n)
-        return work.flop / r.flop_per_s >= work.memory_bytes / r.memory_bytes_per_s
+        time = price(work_of(n), r)
+        return time.compute_s >= time.memory_s
 
     high = 1
     while not compute_bound(high):
@@ -646,11 +647,24 @@ def _balance(work_of, r):
 
 
 def _flip_network(e, phase, p):
-    return f"links {number(p.ratio)} × as fast, or fewer than {e.tensor} chips to a layer, would shift it"
+    """Faster links shorten what the bytes take, and not what each exchange costs to start."""
+    endless = rates(e.chip, e.dtype, e.efficiency)._replace(link_bytes_per_s=math.inf)
+    started = price(p.work, endless).network_s
+    left = p.time.network_s / p.ratio - started  # for the bytes, if the exchange is to take no longer than the next
+    fewer = f"fewer than {e.tensor} chips to a layer"
+    if left <= 0:
+        return f"no faster link would shift it, for starting the exchanges alone takes {si(started, 's')}; {fewer} may"
+    return f"links {_enough((p.time.network_s - started) / left)} × as fast, or {fewer}, would shift it"
 
 
 def _flip_overhead(e, phase, p):
-    return f"launches {number(p.ratio)} × as cheap, or more work in the pass, would shift it"
+    return f"launches {_enough(p.ratio)} × as cheap, or more work in the pass, would shift it"
+
+
+def _enough(factor):
+    """`factor` in three digits, rounded up, so that it suffices."""
+    step = 10.0 ** (math.floor(math.log10(factor)) - 2)
+    return number(math.ceil(factor / step) * step)
 
 
 _FLIPS = {"compute": _flip_roof, "memory": _flip_roof, "network": _flip_network, "overhead": _flip_overhead}

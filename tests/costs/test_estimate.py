@@ -434,6 +434,42 @@ def test_the_sentence_names_what_binds_by_how_much_and_what_would_flip_it():
         assert decode_step_time(LLAMA_8B, H100, batch=b, context=96, dtype="bf16").bound == bound
 
 
+def test_links_as_much_faster_as_the_sentence_says_are_what_it_takes():
+    """It once named the ratio of the times, though most of an exchange is its start, which no link shortens."""
+    stated = 0
+    for batch, prompt, dtype in itertools.product((1, 32, 256), (100, 2000), ("bf16", "fp8")):
+        asked = {"chips": 8, "batch": batch, "prompt_tokens": prompt, "dtype": dtype}
+        e = estimate(LLAMA_70B, H100, **asked)
+        for phase in ("prefill", "decode"):
+            if getattr(e, phase).bound != "network":
+                continue
+            said = e.explain(phase)
+            if "no faster link would shift it" in said:
+                faster = replace(H100, link_bytes_per_s=9e15)
+                assert getattr(estimate(LLAMA_70B, faster, **asked), phase).bound == "network"
+                continue
+            factor = float(said.partition("; links ")[2].partition(" ×")[0].replace(",", ""))
+            for times, still in ((factor, False), (0.99 * factor, True)):
+                linked = replace(H100, link_bytes_per_s=times * H100.link_bytes_per_s)
+                assert (getattr(estimate(LLAMA_70B, linked, **asked), phase).bound == "network") is still
+            stated += 1
+    assert stated
+
+
+def test_a_start_that_no_link_shortens_is_named():
+    e = estimate(LLAMA_70B, H100, chips=8, batch=1, dtype="fp8")
+    # 160 exchanges of 9 us and 14 hops of 1.2 us
+    assert "no faster link would shift it, for starting the exchanges alone takes 4.13 ms" in e.explain()
+
+
+def test_launches_as_much_cheaper_as_the_sentence_says_are_what_it_takes():
+    slow = Efficiency(layer_s=1e-3)
+    said = estimate(LLAMA_8B, H100, efficiency=slow).explain()
+    factor = float(said.partition("; launches ")[2].partition(" ×")[0])
+    for times, bound in ((factor, "memory"), (0.98 * factor, "overhead")):
+        assert estimate(LLAMA_8B, H100, efficiency=Efficiency(layer_s=1e-3 / times)).decode.bound == bound
+
+
 def test_the_sentence_on_each_of_its_edges():
     shared = {"prompt_tokens": 1024, "output_tokens": 128}
     alone = estimate(LLAMA_8B, H100, **shared)
@@ -443,6 +479,8 @@ def test_the_sentence_on_each_of_its_edges():
     assert "network-bound" in eight.explain() and "fewer than 8 chips" in eight.explain()
     slow = estimate(LLAMA_8B, H100, efficiency=Efficiency(layer_s=1e-3))
     assert "overhead-bound: launch overhead takes 7.0" in slow.explain()
+    third = estimate(LLAMA_70B, H100, chips=8)  # exchange is second: the crossing is of neither with it
+    assert "exchange between chips; arithmetic and memory traffic are even at about" in third.explain()
     short = estimate(LLAMA_8B, H100, prompt_tokens=16, output_tokens=700, efficiency=IDEAL)
     assert "would not hold" in short.explain()
     with pytest.raises(ValueError, match="holds arrays"):
