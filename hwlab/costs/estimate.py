@@ -121,7 +121,8 @@ class Estimate:
     kv_fraction : float
         Share of `memory_bytes` that the cache takes at its fullest.
     fits : bool
-        True, or an array of bool: where False, times are NaN.
+        True, or an array of bool: False where memory does not hold it or the model has no positions for prompt and
+        output; times are NaN there.
     chips_required : int or None
         Least number of these chips that hold weights and cache, whatever their speed.
     chips, tensor, data : int
@@ -433,8 +434,10 @@ def fits(
     batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
     available = _usable(chip, efficiency or efficiency_of(chip))
     load = batch, prompt_tokens + output_tokens, dtype, kv_dtype or cache_dtype(dtype)
+    within = _within(model, prompt_tokens, output_tokens)
     _, _, weight_bytes, kv_bytes = _split(model, chip, chips, tensor, data, load, available)
-    return weight_bytes + kv_bytes <= available
+    held = weight_bytes + kv_bytes <= available
+    return held if within is True else held & within
 
 
 def _validated(batch, prompt_tokens, output_tokens, chips):
@@ -444,6 +447,21 @@ def _validated(batch, prompt_tokens, output_tokens, chips):
         _checked("prompt_tokens", prompt_tokens),
         _checked("output_tokens", output_tokens),
     )
+
+
+def _within(model, prompt_tokens, output_tokens):
+    """True, or for an array of tokens where the model has that many positions."""
+    tokens, most = prompt_tokens + output_tokens, model.max_context_tokens
+    if most is None or life_of(tokens) == "sym":
+        return True
+    if life_of(tokens) != "py":
+        return tokens <= most
+    if tokens > most:
+        raise ValueError(
+            f"prompt_tokens + output_tokens is {number(tokens, 9)}, but {model.name or model.id or model.architecture} "
+            f"takes at most {number(most, 9)}; ask for fewer"
+        )
+    return True
 
 
 def estimate(
@@ -495,7 +513,8 @@ def estimate(
         If weights and cache exceed the memory of the chips: needed, available and chips required. With arrays
         there is no error: `fits` is False and times are NaN where it does not fit.
     ValueError, TypeError
-        If an argument is no positive whole number, the layers cannot be cut that way, or the chip lacks a
+        If an argument is no positive whole number, prompt and output are longer than the model's context (in an
+        array, `fits` is False there), the layers cannot be cut that way, or the chip lacks a
         published peak for the dtype, a bandwidth, a memory size or a link rate.
 
     Notes
@@ -519,10 +538,12 @@ def estimate(
     available = _usable(chip, efficiency)
     sustained = rates(chip, dtype, efficiency)
     load = batch, prompt_tokens + output_tokens, dtype, kv_dtype
+    within = _within(model, prompt_tokens, output_tokens)
     tensor, data, weight_bytes, kv_bytes = _split(model, chip, chips, tensor, data, load, available)
     held = weight_bytes + kv_bytes <= available
     if held is False:
         raise _does_not_fit(model, chip, tensor, data, load, weight_bytes + kv_bytes, available)
+    held = held if within is True else held & within
 
     sequences = batch if data == 1 else ceil(batch / data)
     shared = {"batch": sequences, "dtype": dtype, "kv_dtype": kv_dtype, "tensor": tensor}

@@ -81,6 +81,7 @@ FITTING = [m for m in models() if m.num_params < 3e10]
 @settings(deadline=None, max_examples=150)
 @given(st.sampled_from(FITTING), COUNTS, st.integers(1, 4000), st.integers(1, 500), st.sampled_from((1, 2, 4, 8)))
 def test_what_must_hold_between_the_numbers(m, batch, prompt, output, chips):
+    prompt = min(prompt, (m.max_context_tokens or math.inf) - output - 1)
     try:
         e = estimate(m, MI300X, chips=chips, batch=batch, prompt_tokens=prompt, output_tokens=output)
     except DoesNotFit as refusal:
@@ -112,6 +113,7 @@ def test_what_must_hold_between_the_numbers(m, batch, prompt, output, chips):
     st.sampled_from(("bf16", "fp8", "nvfp4")),
 )
 def test_the_required_chips_hold_the_model_and_one_fewer_would_not(m, batch, tokens, dtype):
+    tokens = min(tokens, (m.max_context_tokens or math.inf) - 1)
     wanted = chips_required(m, H100, batch=batch, tokens=tokens + 1, dtype=dtype)
 
     def held_by(chips):
@@ -316,6 +318,23 @@ def test_where_the_record_is_silent_the_reader_may_say_how_many_share_a_layer():
         estimate(LLAMA_8B, chip("gh200-96gb"), chips=2, tensor=2)  # its link leads to its CPU
 
 
+@pytest.mark.parametrize("ask", [estimate, fits])
+def test_more_tokens_than_the_model_has_positions_for_are_refused(ask):
+    gpt2 = model("gpt-2")
+    assert ask(gpt2, H100, prompt_tokens=1000, output_tokens=24)
+    with pytest.raises(ValueError, match=r"is 1,025, but GPT-2.* takes at most 1,024; ask for fewer"):
+        ask(gpt2, H100, prompt_tokens=1000, output_tokens=25)
+    with pytest.raises(ValueError, match=r"is 100,128, but"):
+        ask(gpt2, H100, prompt_tokens=100_000, batch=np.array([1, 2]))
+
+
+def test_in_an_array_what_is_too_long_does_not_fit():
+    prompt = np.array([100, 1000, 1024])
+    e = estimate(model("gpt-2"), H100, prompt_tokens=prompt, output_tokens=24)
+    assert e.fits.tolist() == fits(model("gpt-2"), H100, prompt_tokens=prompt, output_tokens=24).tolist()
+    assert e.fits.tolist() == [True, True, False] and np.isnan(e.ttft_s).tolist() == [False, False, True]
+
+
 def test_kv_heads_are_cut_or_held_by_several_chips_evenly():
     sizes = {"hidden_size": 1536, "intermediate_size": 6144, "num_hidden_layers": 4, "vocab_size": 1000}
     heads = {"num_attention_heads": 24, "num_key_value_heads": 6}
@@ -354,6 +373,7 @@ def test_chips_that_share_a_layer_share_its_experts(m):
 @given(st.sampled_from(FITTING), st.integers(1, 64), st.integers(1, 4000))
 def test_memory_is_sequences_times_bytes_of_each(m, batch, tokens):
     """In one answer of one tool, memory, tokens and bytes a token did not multiply out."""
+    tokens = min(tokens, (m.max_context_tokens or math.inf) - 1)
     asked = {"batch": batch, "prompt_tokens": tokens, "output_tokens": 1}
     if not fits(m, MI300X, **asked):
         return
