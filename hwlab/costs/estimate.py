@@ -205,13 +205,15 @@ class Estimate:
     def band(self, phase: str) -> Band | None:
         """How published measurements lie about predictions like this: "prefill" or "decode"; None if none was compared.
 
-        Bands belong to the default constants, so there is none when `efficiency` was given.
+        Bands belong to the default constants, so there is none when `efficiency` was given. Nor is there one for
+        models with recurrent state, of which none was compared, nor for experts on a kind of chip on which only
+        dense models were.
         """
         if phase not in ("prefill", "decode"):
             raise ValueError(f"phase is {phase!r}; give 'prefill' or 'decode'")
-        if self.efficiency is not efficiency_of(self.chip):
+        if self.efficiency is not efficiency_of(self.chip) or self.model.state_bytes:
             return None
-        routed = "_routed" if phase == "decode" and self.model.num_experts and self.chip.kind == "gpu" else ""
+        routed = "_routed" if self.model.num_experts else ""
         return band_of(self.chip.kind, phase + routed)
 
     @property

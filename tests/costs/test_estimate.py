@@ -444,6 +444,14 @@ def test_the_band_belongs_to_the_constants_that_it_was_measured_with():
         e.band("training")
 
 
+def test_no_band_is_claimed_for_what_nobody_compared():
+    routed = estimate(model("qwen3-30b-a3b"), chip("tpu-v5e"), chips=8)
+    assert routed.tpot_band_s is None  # on a TPU only a dense model was
+    assert estimate(model("qwen3-30b-a3b"), MI300X).ttft_band_s is None  # nor a prompt of any model with experts
+    recurrent = estimate(model("mamba-2.8b"), H100)
+    assert recurrent.tpot_band_s is None and recurrent.ttft_band_s is None
+
+
 def test_the_sentence_names_what_binds_by_how_much_and_what_would_flip_it():
     e = estimate(LLAMA_8B, H100, prompt_tokens=64, output_tokens=64, efficiency=IDEAL)
     said = e.explain("decode")
