@@ -413,7 +413,7 @@ def _model_work(model, flop, weight_bytes, cache_bytes, tokens, dtype, tensor):
         flop=flop / tensor,
         memory_bytes=weight_bytes / tensor + cache_bytes,
         all_reduce_bytes=tokens * model.hidden_size * maximum(2, bytes_per_element(dtype)),
-        all_reduces=2 * model.num_layers if exchanged else 0,
+        all_reduces=model.body.reductions if exchanged else 0,
         chips=tensor,
         layers=model.num_layers,
         kept_flop=(flop - tokens * model.quantised_flop_per_token) / tensor if narrow else None,
@@ -425,7 +425,9 @@ def prefill_work(model, *, prompt_tokens, batch=1, dtype: str, kv_dtype: str | N
 
     Weights are read once, or as far as the tokens touch their experts; keys and values are written once. The
     head is applied to the last token of each prompt. After attention and after the MLP of each layer the chips
-    add up their parts of the hidden state, at 16 bits an element (Shoeybi et al., Megatron-LM, arXiv 1909.08053).
+    add up their parts of the hidden state, at 16 bits an element (Shoeybi et al., Megatron-LM, arXiv 1909.08053);
+    once a layer where the two work side by side, or where a layer is one block, as in Mamba. The short sums inside
+    a Mamba block and for the vocabulary are not counted.
 
     Activations have 16 bits at least. So beside fp8 weights the scores of attention, the head, the router and
     recurrences are arithmetic at 16 bits (`Work.kept_flop`), also where a narrower cache is widened for them.

@@ -123,6 +123,8 @@ def test_all_reduces_of_a_70b_on_eight_chips_by_hand():
     # 32 tokens x 8192 x 2 B = 524,288 B; twice a layer, 80 layers; each sends 2 x 7/8 of it at 450 GB/s
     work = decode_step_work(LLAMA_70B, context=100, batch=32, dtype="fp8", tensor=8)
     assert (work.all_reduces, work.all_reduce_bytes) == (160, 524_288)
+    side_by_side = decode_step_work(model("falcon-40b"), context=100, dtype="bf16", tensor=8)
+    assert side_by_side.all_reduces == 60
     t = decode_step_time(LLAMA_70B, H100, context=100, batch=32, dtype="fp8", tensor=8)
     assert t.network_s == pytest.approx(160 * 2 * 7 / 8 * 524_288 / 450e9)
 

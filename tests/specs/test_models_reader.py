@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hwlab.specs.models import ConfigError, ModelSpec, experts_touched, model
+from hwlab.specs.models import ConfigError, ModelSpec, experts_touched, model, models
 
 DATA = Path(__file__).parents[1] / "data" / "hf_configs"
 INDEX = {row["id"]: row for row in csv.DictReader((DATA / "index.csv").open(encoding="utf-8"))}
@@ -113,6 +113,18 @@ def test_nemotron_h_keeps_cache_in_its_ten_attention_layers_only():
     # 54 Mamba layers: 256 heads x 64 x 256 in float32; 3 past inputs of 16384 + 2 x 8 x 256 channels in 16 bits
     assert spec.state_bytes == 54 * (256 * 64 * 256 * 4 + 3 * (16384 + 4096) * 2)
     assert spec.kv_bytes(0, "bf16") == spec.state_bytes
+
+
+def test_chips_that_share_a_layer_add_up_once_for_each_block_that_stands_alone():
+    twice = ("llama-3.1-70b", "gpt-2", "mixtral-8x7b", "deepseek-v3", "deepseek-v4-flash", "jamba-v0.1")
+    twice += ("qwen3-next-80b-a3b", "rwkv-4-169m", "minimax-text-01", "kimi-linear-48b-a3b")
+    once = ("falcon-7b", "falcon-40b", "gpt-j-6b", "phi-2", "mamba-2.8b", "codestral-mamba-7b", "nemotron-h-56b")
+    for sums, ids in ((2, twice), (1, once)):
+        assert {id: model(id).body.reductions / model(id).num_layers for id in ids} == dict.fromkeys(ids, sums)
+    assert all(m.body.reductions == m.num_layers for m in models() if m.architecture in ("cohere", "cohere2"))
+    neox = model("gpt-neox-20b")
+    assert neox.body.reductions == neox.num_layers
+    assert all(m.body.reductions in (m.num_layers, 2 * m.num_layers) for m in models())
 
 
 def test_active_parameters_agree_with_cards_that_leave_out_embeddings():

@@ -39,7 +39,7 @@ _TRANSFORMERS = {
     "gemma3": Family(
         **_ATTENTION_BIAS, tied=True, head_dim=256, kv_heads=4, norms=4, qk_norm="head", windows="every 6"
     ),
-    "phi": Family(**_PLAIN, norms=1, head_bias=True),
+    "phi": Family(**_PLAIN, norms=1, parallel=True, head_bias=True),
     "phi3": Family(windows="all"),
     "phimoe": Family(
         kv_heads="given",
@@ -62,8 +62,18 @@ _TRANSFORMERS = {
         },
     ),
     "gpt2": Family(**_OLD, tied=True, positions=0, mlp_multiple=4, fixed={"add_cross_attention": False}),
-    "gptj": Family(kv_heads="no", norms=1, norm_width=2, gated=False, mlp_bias=True, head_bias=True, mlp_multiple=4),
-    "gpt_neox": Family(kv_heads="no", norm_width=2, gated=False, mlp_bias=True, bias_default=True, **_ATTENTION_BIAS),
+    "gptj": Family(
+        kv_heads="no", norms=1, parallel=True, norm_width=2, gated=False, mlp_bias=True, head_bias=True, mlp_multiple=4
+    ),
+    "gpt_neox": Family(
+        kv_heads="no",
+        parallel="use_parallel_residual",
+        norm_width=2,
+        gated=False,
+        mlp_bias=True,
+        bias_default=True,
+        **_ATTENTION_BIAS,
+    ),
     "bloom": Family(**_OLD, tied=True, embedding_norm=True, mlp_multiple=4),
     "mpt": Family(
         kv_heads="no",
@@ -91,8 +101,10 @@ _TRANSFORMERS = {
     "smollm3": Family(
         qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", tied=True, windows="switch"
     ),
-    "cohere": Family(**_ATTENTION_BIAS, tied=True, norms=1, qk_norm="width", qk_norm_switch="use_qk_norm"),
-    "cohere2": Family(**_ATTENTION_BIAS, tied=True, norms=1, windows="every 4"),
+    "cohere": Family(
+        **_ATTENTION_BIAS, tied=True, norms=1, parallel=True, qk_norm="width", qk_norm_switch="use_qk_norm"
+    ),
+    "cohere2": Family(**_ATTENTION_BIAS, tied=True, norms=1, parallel=True, windows="every 4"),
     "glm": Family(qkv_bias="attention_bias", bias_default=True, head_dim=128),
     "glm4": Family(kv_heads="given", qkv_bias="attention_bias", bias_default=True, head_dim=128, norms=4),
     "glm4_moe": Family(

@@ -101,6 +101,7 @@ class Part:
     reaches: tuple[Reach, ...] = ()
     state_bytes: int = 0  # recurrent state of one sequence
     scan_flop: int = 0  # FLOP a token of a recurrence or convolution
+    reductions: int = 0  # sums of the hidden state over the chips that share the layer
 
     def __add__(self, other: Part) -> Part:
         return Part(
@@ -110,6 +111,7 @@ class Part:
             reaches=self.reaches + other.reaches,
             state_bytes=self.state_bytes + other.state_bytes,
             scan_flop=self.scan_flop + other.scan_flop,
+            reductions=self.reductions + other.reductions,
         )
 
     def times(self, count: int) -> Part:
@@ -120,6 +122,7 @@ class Part:
             reaches=tuple(reach.times(count) for reach in self.reaches),
             state_bytes=count * self.state_bytes,
             scan_flop=count * self.scan_flop,
+            reductions=count * self.reductions,
         )
 
 

@@ -22,6 +22,7 @@ class Family:
 
     tied: bool = False  # the output head is the embedding table, when the configuration does not say
     norms: int = 2  # of hidden_size, in a layer
+    parallel: bool | str = False  # attention and feed-forward block read the same input and are added up together
     norm_width: int = 1  # 1: a scale; 2: a scale and a bias; 0: nothing learned
     embedding_norm: bool = False
     gated: bool = True
@@ -203,8 +204,9 @@ def read_transformer(f: Fields, family: Family) -> dict:
     if _decided(f, family.head_bias):
         facts["head_vectors"] = facts["vocab_size"]
     norm = family.norm_width * hidden
+    reductions = 1 if _decided(f, family.parallel, True) else 2
     body = Part(vectors=norm * (2 if family.embedding_norm else 1))
     for (mixer, block), count in Counter(zip(mixers, blocks, strict=True)).items():
-        body += (mixer + block + Part(vectors=family.norms * norm)).times(count)
+        body += (mixer + block + Part(vectors=family.norms * norm, reductions=reductions)).times(count)
     f.assumptions.extend(family.stated)
     return facts | {"body": body}

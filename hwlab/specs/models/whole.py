@@ -29,7 +29,9 @@ def falcon(f: Fields, _: Family) -> dict:
     norms = f.integer("num_ln_in_parallel_attn", default=2 if new else 1) if parallel else 2
     width = f.integer("ffn_hidden_size", default=4 * hidden)
     layer = parts.attention(hidden, heads, kv_heads, hidden // heads, qkv_bias=bias, out_bias=bias)
-    layer += parts.mlp(hidden, width, gated=False, bias=bias) + Part(vectors=2 * norms * hidden)
+    layer += parts.mlp(hidden, width, gated=False, bias=bias) + Part(
+        vectors=2 * norms * hidden, reductions=1 if parallel else 2
+    )
     return facts | {
         "num_heads": heads,
         "num_kv_heads": kv_heads,
@@ -57,6 +59,7 @@ def rwkv(f: Fields, _: Family) -> dict:
             # two last inputs and, in float32, numerator, denominator and largest exponent
             state_bytes=2 * hidden * 2 + 3 * inner * 4,
             scan_flop=11 * inner,
+            reductions=2,
         )
     )
     f.assumptions.append("recurrent state is held in float32, the last inputs in 16 bits")
@@ -85,7 +88,7 @@ def mamba(f: Fields, _: Family) -> dict:
         conv_bias=f.flag("use_conv_bias"),
         bias=f.flag("use_bias"),
         state_itemsize=state_itemsize(f),
-    ) + Part(vectors=hidden)
+    ) + Part(vectors=hidden, reductions=1)
     return facts | {"intermediate_size": inner, "body": layer.times(facts["num_layers"]) + Part(vectors=hidden)}
 
 
@@ -106,7 +109,7 @@ def mamba2(f: Fields, _: Family) -> dict:
         conv_bias=f.flag("use_conv_bias"),
         bias=f.flag("use_bias"),
         state_itemsize=state_itemsize(f),
-    ) + Part(vectors=hidden)
+    ) + Part(vectors=hidden, reductions=1)
     body = layer.times(facts["num_layers"]) + Part(vectors=hidden)
     return facts | {"intermediate_size": heads * head_dim, "body": body}
 
@@ -154,7 +157,7 @@ def nemotron_h(f: Fields, _: Family) -> dict:
         facts |= {"num_experts": route["num"], "experts_per_token": route["chosen"]}
     body = Part(vectors=hidden)
     for letter in sorted(set(pattern)):
-        body += (made[letter] + Part(vectors=hidden)).times(pattern.count(letter))
+        body += (made[letter] + Part(vectors=hidden, reductions=1)).times(pattern.count(letter))
     return facts | shape | {"intermediate_size": width, "body": body}
 
 
@@ -190,7 +193,7 @@ def jamba(f: Fields, _: Family) -> dict:
         extra=rank + 2 * state_dim,
         state_itemsize=state_itemsize(f),
     )
-    body = Part(vectors=hidden) + Part(vectors=2 * hidden).times(layers)
+    body = Part(vectors=hidden) + Part(vectors=2 * hidden, reductions=2).times(layers)
     body += full.times(len(attends)) + scan.times(layers - len(attends))
     body += parts.mlp(hidden, width).times(layers - len(routes))
     if routes:
@@ -259,7 +262,7 @@ def deepseek_v4(f: Fields, _: Family) -> dict:
     if shared != 1:
         raise f.error("n_shared_experts", "these models have one")
     block = parts.experts(hidden, width, **route) + parts.mlp(hidden, width, label="shared_")
-    layer = core + block + connection.times(2) + Part(vectors=2 * hidden)
+    layer = core + block + connection.times(2) + Part(vectors=2 * hidden, reductions=2)
     body = (
         Part(vectors=hidden)
         + Part(vectors=streams + 1)
