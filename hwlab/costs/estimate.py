@@ -427,6 +427,11 @@ def fits(
 ):
     """Whether `estimate`, asked the same, would find memory enough: bool, or an array of bool.
 
+    Raises
+    ------
+    ValueError, TypeError
+        As `estimate` does for what it cannot price.
+
     Examples
     --------
     >>> import hwlab
@@ -434,7 +439,9 @@ def fits(
     [False, True]
     """
     batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
-    available = _usable(chip, efficiency or efficiency_of(chip))
+    efficiency = efficiency or efficiency_of(chip)
+    available = _usable(chip, efficiency)
+    rates(chip, dtype, efficiency)  # what `estimate` could not price is refused here too
     load = batch, prompt_tokens + output_tokens, dtype, kv_dtype or cache_dtype(dtype)
     within = _within(model, prompt_tokens, output_tokens)
     _, _, weight_bytes, kv_bytes = _split(model, chip, chips, tensor, data, load, available)

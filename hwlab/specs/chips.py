@@ -172,7 +172,8 @@ class Chip:
         """
         if dtype not in self.peak_flop_per_s:
             known = ", ".join(self.peak_flop_per_s) or "none at all"
-            raise ValueError(f"{self.name} has no published {dtype} peak; it has {known}")
+            hint = "; weights of 4 bits with arithmetic at 16 are int4-g128" if dtype == "int4" else ""
+            raise ValueError(f"{self.name} has no published {dtype} peak; it has {known}{hint}")
         return self.peak_flop_per_s[dtype]
 
     def figure(self, field: str) -> Figure:

@@ -110,7 +110,7 @@ def test_what_must_hold_between_the_numbers(m, batch, prompt, output, chips):
     st.sampled_from(list(models())),
     st.integers(1, 2000),
     st.integers(1, 200_000),
-    st.sampled_from(("bf16", "fp8", "nvfp4")),
+    st.sampled_from(("bf16", "fp8", "int4-g128")),
 )
 def test_the_required_chips_hold_the_model_and_one_fewer_would_not(m, batch, tokens, dtype):
     tokens = min(tokens, (m.max_context_tokens or math.inf) - 1)
@@ -342,6 +342,24 @@ def test_kv_heads_are_cut_or_held_by_several_chips_evenly():
     assert tensor_sizes(m, H100) == (1, 2, 3, 6) and tensor_sizes(m, GB200) == (1, 2, 3, 6, 12, 24)
     with pytest.raises(ValueError, match=r"KV heads \(6\) can neither be cut into 4"):
         estimate(m, H100, chips=4, tensor=4)
+
+
+@pytest.mark.parametrize("ask", [estimate, fits])
+@pytest.mark.parametrize(
+    ("c", "changed", "message"),
+    [
+        ("a100-sxm-80gb", {"dtype": "fp8"}, "no published fp8 peak"),
+        ("jalapeno", {}, "no published memory"),
+        ("h100-sxm", {"dtype": "int4"}, "no published int4 peak; .*; weights of 4 bits .* are int4-g128$"),
+    ],
+)
+def test_what_cannot_be_priced_does_not_fit_either(ask, c, changed, message):
+    with pytest.raises(ValueError, match=message):
+        ask(LLAMA_8B, chip(c), **changed)
+
+
+def test_weights_of_four_bits_compute_at_sixteen():
+    assert estimate(LLAMA_8B, H100, dtype="int4-g128").tpot_s < estimate(LLAMA_8B, H100).tpot_s
 
 
 def test_only_what_is_meant_is_accepted():
