@@ -12,12 +12,13 @@ Model for Multicore Architectures", CACM 52(4), 2009.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from hwlab.costs.efficiency import IDEAL, Efficiency
 from hwlab.costs.network import all_reduce_time
-from hwlab.formula import maximum, minimum, real, where
+from hwlab.formula import life_of, maximum, minimum, real, where
 from hwlab.units import bytes_per_element, compute_dtype
 
 
@@ -218,7 +219,7 @@ def ridge_tokens(k, n, *, dtype: str, chip):
     ------
     ValueError
         If the product stays memory-bound however many tokens there are: `k` and `n` are too small for the
-        chip's ridge.
+        chip's ridge. In arrays such elements are infinite instead, and so they are in the page.
 
     Notes
     -----
@@ -231,10 +232,16 @@ def ridge_tokens(k, n, *, dtype: str, chip):
     318
     """
     k, n = real(k, n)
-    most = 2 * k * n / ((k + n) * bytes_per_element(dtype))  # intensity without end of tokens
     least = ridge(chip, dtype)
-    if not isinstance(most / least, float) or most > least:
-        return k * n / (2 * k * n / (least * bytes_per_element(dtype)) - (k + n))
+    room = 2 * k * n / (least * bytes_per_element(dtype)) - (k + n)
+    life = life_of(room)
+    if life == "sym":
+        return k * n / maximum(room, 0)  # a browser divides by 0 to infinity
+    if life != "py":
+        return where(room > 0, k * n / where(room > 0, room, 1.0), math.inf)
+    if room > 0:
+        return k * n / room
+    most = 2 * k * n / ((k + n) * bytes_per_element(dtype))  # intensity without end of tokens
     raise ValueError(
         f"a {k} x {n} product in {dtype} never does more than {most:.0f} FLOP a byte; {chip.name} needs {least:.0f}"
     )

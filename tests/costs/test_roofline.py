@@ -1,5 +1,6 @@
 """The roofline: worked by hand, never below either roof, and the same in every life of a formula."""
 
+import math
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -32,7 +33,7 @@ from hwlab.costs.roofline import (
     ridge,
     ridge_tokens,
 )
-from hwlab.formula import Sym, lookup
+from hwlab.formula import Sym, lookup, where
 from hwlab.specs.chips import chip, chips
 from hwlab.specs.models import model, models
 
@@ -77,6 +78,19 @@ def test_at_the_ridge_both_roofs_meet():
 def test_a_product_too_small_for_the_ridge_is_refused():
     with pytest.raises(ValueError, match=r"64 x 64 product in bf16 never does more than 32 FLOP a byte; .* needs 295"):
         ridge_tokens(64, 64, dtype="bf16", chip=H100)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_product_too_small_for_the_ridge_never_flips_among_arrays_either(in_vega):
+    wanted = [math.inf, ridge_tokens(8192, 8192, dtype="bf16", chip=H100)]
+    for array in (np.array, jnp.array):
+        found = ridge_tokens(array([64, 8192]), array([64, 8192]), dtype="bf16", chip=H100)
+        assert np.asarray(found) == pytest.approx(wanted, rel=1e-6)
+    assert ridge_tokens(np.int32(64), 64, dtype="bf16", chip=H100) == math.inf
+    traced = ridge_tokens(Sym("var", "datum.n"), Sym("var", "datum.n"), dtype="bf16", chip=H100)
+    said = in_vega([(where(traced > 1e9, "never", "flips"), {"n": n}) for n in (64, 8192)])
+    assert said == ["never", "flips"]
+    assert in_vega([(traced, {"n": 8192})]) == pytest.approx(wanted[1:])
 
 
 def test_elementwise_work_is_bound_by_what_it_reads_and_writes():
