@@ -23,7 +23,7 @@ from hwlab.costs.roofline import (
     price,
     rates,
 )
-from hwlab.formula import ceil, life_of, maximum, number, si, where
+from hwlab.formula import ceil, life_of, maximum, number, real, si, where
 from hwlab.units import compute_dtype
 
 
@@ -249,18 +249,21 @@ class Estimate:
 
 
 def _checked(name, value):
-    """`value`, if it is a whole number of at least 1 or an array of them; arrays of one number become numbers."""
+    """`value`, if it is a whole number of at least 1 or an array of them, then in floating point.
+
+    Arrays of one number become numbers.
+    """
     if type(value) is int and 1 <= value < 2**53:
         return value
     life = life_of(value)
     if life in ("jax", "sym"):
-        return value
+        return real(value)
     if life == "numpy":
         if value.dtype.kind not in "iuf" or not (value >= 1).all() or not (value < 2**53).all():
             raise ValueError(f"{name} holds {value!r}; every element must be a number of at least 1")
         if value.dtype.kind == "f" and not (value == value.round()).all():
             raise ValueError(f"{name} holds {value!r}; every element must be whole")
-        return value.item() if value.shape == () else value
+        return value.item() if value.shape == () else real(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1, or an array")
     if not 1 <= value < 2**53 or value != int(value):

@@ -432,6 +432,20 @@ def test_arrays_agree_with_numbers_and_what_does_not_fit_is_not_a_number(m):
             assert e.bound[i, j] == one.bound
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64])
+def test_integers_of_any_width_count_alike(dtype):
+    """Sums and products of narrow integers wrap round: 200 + 128 is 72 in eight bits."""
+    asked = {"prompt_tokens": 200, "output_tokens": 128, "batch": 100}
+    one = estimate(LLAMA_8B, MI300X, **asked)
+    for name in asked:
+        e = estimate(LLAMA_8B, MI300X, **{**asked, name: np.array([asked[name]], dtype)})
+        for said in ("ttft_s", "tpot_s", "tokens_per_s", "kv_bytes", "mfu"):
+            assert np.broadcast_to(getattr(e, said), 1)[0] == pytest.approx(getattr(one, said)), (name, said)
+    many = np.array([60_000], dtype if dtype != np.uint8 else np.uint16)
+    e = estimate(model("qwen2.5-0.5b"), chip("tpu-v4"), chips=4096, tensor=1, batch=many, output_tokens=many // 2)
+    assert (e.tokens_per_s * e.seconds).item() == pytest.approx(60_000 * 30_000)
+
+
 def test_numpy_scalars_are_numbers():
     e = estimate(LLAMA_8B, H100, batch=np.int64(4))
     assert e.fits is True and e.tpot_s == estimate(LLAMA_8B, H100, batch=4).tpot_s
