@@ -183,6 +183,7 @@ function mountPredict(block, question, page) {
     }
     remember(question.id, { state: "guessed", value: field.value, factor: given.value / (question.answer / factor) });
     show(given.value);
+    reveal.focus(); // the field is closed now, and would drop the focus
   };
   onAsk(block, "reveal", ask);
   skip.addEventListener("click", () => { remember(question.id, { state: "skipped" }); show(null); reveal.focus(); });

@@ -21,7 +21,7 @@ async function render(model, el, draw) {
     model.save_changes();
     link.keep();
   };
-  const move = (by) => set({ at: Math.min(Math.max(model.get("at") + by, 0), count() - 1) });
+  const move = (by) => set({ at: (model.get("at") + by + count()) % count() }); // after the last frame comes the first
 
   let clock = 0;
   const playing = () => clock !== 0;
@@ -78,8 +78,6 @@ async function render(model, el, draw) {
     draw(slot, frame);
     pick.show(model.get("scene"));
     scrub.show(at, `${at + 1} of ${count()}`);
-    back.disabled = at === 0;
-    step.disabled = at === count() - 1;
     say(sentence, frame.refusal ?? frame.says, Boolean(frame.refusal));
     if (arithmetic?.open) fillLines(arithmetic, frame.arithmetic ?? []);
     el.frame = frame;

@@ -53,7 +53,8 @@ def test_play_runs_to_the_end_and_is_silent_meanwhile(open_page):
     page.wait_for_function("document.querySelector('.hw-live').model.get('at') === 8", timeout=15_000)
     page.get_by_role("button", name="Play").wait_for()
     assert page.locator(".hw-say").get_attribute("aria-live") == "polite"
-    assert page.get_by_role("button", name="Step", exact=True).is_disabled()
+    page.get_by_role("button", name="Step", exact=True).click()
+    assert state(page) == ["large", 0]  # after the last frame comes the first
 
 
 def test_the_keyboard_alone_steps_scrubs_and_chooses(open_page):
@@ -61,7 +62,14 @@ def test_the_keyboard_alone_steps_scrubs_and_chooses(open_page):
     page.keyboard.press("Tab")  # the scene
     page.keyboard.press("ArrowRight")
     assert state(page) == ["large", 0]
-    page.keyboard.press("Tab")  # Back is disabled at the first frame, so Play
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # before the first frame lies the last, and the focus stays
+    assert state(page) == ["large", 8] and page.evaluate("document.activeElement.textContent") == "Back"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert state(page) == ["large", 0] and page.evaluate("document.activeElement.textContent") == "Step"
+    page.keyboard.press("Shift+Tab")
     assert page.evaluate("document.activeElement.textContent") == "Play"
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
