@@ -243,6 +243,33 @@ def _floating(x):
     return x * 1.0 if whole else x
 
 
+def positive(**numbers):
+    """Nothing, if every number, and every element of every NumPy array, is above 0.
+
+    JAX and `Sym` values are not looked into: the former cannot be under `jax.jit`, the latter have no value yet.
+
+    Raises
+    ------
+    ValueError
+        With the name and the value of the first that is not.
+
+    Examples
+    --------
+    >>> positive(tokens=3, width=-5)
+    Traceback (most recent call last):
+    ValueError: width is -5; give a number above 0
+    """
+    for name, value in numbers.items():
+        if type(value) is int or type(value) is float:
+            if value > 0:
+                continue
+        elif not isinstance(value, str | bool) and value is not None:
+            life = life_of(value)
+            if life in ("jax", "sym") or (value > 0 if life == "py" else (value > 0).all()):
+                continue
+        raise ValueError(f"{name} is {value!r}; give a number above 0")
+
+
 def _numpy_of(life):
     if life == "jax":
         import jax.numpy as xp

@@ -8,7 +8,7 @@ MPICH", IJHPCA 19(1), 2005. Between one chip and itself nothing moves, and all a
 
 from __future__ import annotations
 
-from hwlab.formula import real, where
+from hwlab.formula import positive, real, where
 
 
 def all_reduce_time(nbytes, chips, *, link_bytes_per_s, start_s=0.0, hop_s=0.0):
@@ -23,6 +23,11 @@ def all_reduce_time(nbytes, chips, *, link_bytes_per_s, start_s=0.0, hop_s=0.0):
         What one chip sends, per direction, over all its links in the group.
     start_s, hop_s : number, array or Sym
         Seconds a collective takes to start, and for each step of the ring.
+
+    Raises
+    ------
+    ValueError
+        If a size, the number of chips or the rate is not positive.
 
     Notes
     -----
@@ -60,6 +65,7 @@ def reduce_scatter_time(nbytes, chips, *, link_bytes_per_s, start_s=0.0, hop_s=0
 
 
 def _half(nbytes, chips, link_bytes_per_s, start_s, hop_s):
+    positive(nbytes=nbytes, chips=chips, link_bytes_per_s=link_bytes_per_s)
     nbytes, chips = real(nbytes, chips)
     steps = chips - 1
     return where(steps > 0, start_s, 0.0) + steps * (hop_s + nbytes / chips / link_bytes_per_s)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from hwlab.costs.efficiency import IDEAL, Efficiency
 from hwlab.costs.network import all_reduce_time
-from hwlab.formula import life_of, maximum, minimum, real, where
+from hwlab.formula import life_of, maximum, minimum, positive, real, where
 from hwlab.units import bytes_per_element, compute_dtype
 
 
@@ -51,11 +51,16 @@ class StepTime:
 
     @property
     def ratio(self):
-        """How many times longer what binds takes than the next longest of the four."""
+        """How many times longer what binds takes than the next longest of the four; infinite where it is alone."""
         c, m, n, o = self.compute_s, self.memory_s, self.network_s, self.overhead_s
         roof, rest = maximum(c, m), maximum(n, o)
         second = maximum(minimum(roof, rest), maximum(minimum(c, m), minimum(n, o)))
-        return maximum(roof, rest) / second
+        life = life_of(second)
+        if life == "py":
+            return maximum(roof, rest) / second if second else math.inf
+        if life == "sym":  # a browser divides by 0 to infinity
+            return maximum(roof, rest) / second
+        return where(second > 0, maximum(roof, rest) / where(second > 0, second, 1.0), math.inf)
 
 
 class Work(NamedTuple):
@@ -165,6 +170,7 @@ def matmul_flop(m, k, n):
     >>> matmul_flop(1, 8192, 8192)
     134217728
     """
+    positive(m=m, k=k, n=n)
     m, k, n = real(m, k, n)
     return 2 * m * k * n
 
@@ -175,6 +181,7 @@ def matmul_bytes(m, k, n, *, dtype: str):
     >>> matmul_bytes(1, 8192, 8192, dtype="bf16") / 1e6  # MB
     134.250496
     """
+    positive(m=m, k=k, n=n)
     m, k, n = real(m, k, n)
     return (m * k + k * n + m * n) * bytes_per_element(dtype)
 
@@ -231,6 +238,7 @@ def ridge_tokens(k, n, *, dtype: str, chip):
     >>> round(ridge_tokens(8192, 8192, dtype="bf16", chip=chip("h100-sxm")))
     318
     """
+    positive(k=k, n=n)
     k, n = real(k, n)
     least = ridge(chip, dtype)
     room = 2 * k * n / (least * bytes_per_element(dtype)) - (k + n)
@@ -265,7 +273,7 @@ def matmul_time(m, k, n, *, dtype: str, chip, efficiency: Efficiency = IDEAL) ->
     Raises
     ------
     ValueError
-        If `chip` has no published peak for `dtype`, or no published bandwidth.
+        If a size is not positive, or `chip` has no published peak for `dtype` or no published bandwidth.
 
     Notes
     -----
@@ -334,6 +342,7 @@ def elementwise_time(
     >>> t.bound, round(t.seconds * 1e6, 1)  # 3 x 67 MB / 3.35 TB/s
     ('memory', 60.1)
     """
+    positive(elements=elements)
     elements, reads, writes = real(elements, reads, writes)
     nbytes = elements * (reads + writes) * bytes_per_element(dtype)
     return price(Work(elements * flop_per_element, nbytes), rates(chip, dtype, efficiency))
@@ -358,7 +367,7 @@ def attention_time(
     Raises
     ------
     ValueError
-        As in `matmul_time`.
+        As in `matmul_time`, or if `kv_heads` does not divide `heads`.
 
     Notes
     -----
@@ -374,6 +383,11 @@ def attention_time(
     >>> t.bound, round(t.seconds * 1e6)  # microseconds
     ('memory', 641)
     """
+    positive(new_tokens=new_tokens, batch=batch, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
+    if life_of(context) == "py" and not context >= 0:
+        raise ValueError(f"context is {context!r}; give a number of at least 0")
+    if life_of(heads, kv_heads) == "py" and heads % kv_heads:
+        raise ValueError(f"kv_heads is {kv_heads!r}; give a divisor of the {heads} heads")
     new_tokens, context, batch, heads, kv_heads, head_dim = real(new_tokens, context, batch, heads, kv_heads, head_dim)
     pairs = new_tokens * (context + (new_tokens + 1) / 2)
     kv_bytes = 2 * kv_heads * head_dim * (context + new_tokens) * bytes_per_element(kv_dtype or dtype)
@@ -481,7 +495,8 @@ def prefill_time(
     Raises
     ------
     ValueError
-        If the chip lacks a published peak, bandwidth or, where `tensor` is not 1, link rate.
+        If a number is not positive, `tensor` chips cannot share a layer of the model, or the chip lacks a
+        published peak, bandwidth or, where `tensor` is not 1, link rate.
 
     Examples
     --------
@@ -491,8 +506,9 @@ def prefill_time(
     >>> t.bound, round(t.seconds * 1e3, 1)  # milliseconds
     ('compute', 14.7)
     """
+    positive(prompt_tokens=prompt_tokens, batch=batch, tensor=tensor)
     work = prefill_work(model, prompt_tokens=prompt_tokens, batch=batch, dtype=dtype, kv_dtype=kv_dtype, tensor=tensor)
-    return price(work, _rates_of_group(chip, dtype, efficiency, tensor))
+    return price(work, _rates_of_group(model, chip, dtype, efficiency, tensor))
 
 
 def decode_step_time(
@@ -503,7 +519,8 @@ def decode_step_time(
     Raises
     ------
     ValueError
-        If the chip lacks a published peak, bandwidth or, where `tensor` is not 1, link rate.
+        If a number is not positive, `tensor` chips cannot share a layer of the model, or the chip lacks a
+        published peak, bandwidth or, where `tensor` is not 1, link rate.
 
     Examples
     --------
@@ -513,11 +530,31 @@ def decode_step_time(
     >>> t.bound, round(t.seconds * 1e3, 2), round(t.ratio)  # milliseconds
     ('memory', 4.52, 288)
     """
+    positive(context=context, batch=batch, tensor=tensor)
     work = decode_step_work(model, context=context, batch=batch, dtype=dtype, kv_dtype=kv_dtype, tensor=tensor)
-    return price(work, _rates_of_group(chip, dtype, efficiency, tensor))
+    return price(work, _rates_of_group(model, chip, dtype, efficiency, tensor))
 
 
-def _rates_of_group(chip, dtype, efficiency, tensor):
+def why_not_cut(heads, kv_heads, width, tensor):
+    """What keeps `tensor` chips from sharing a layer of these sizes, or None.
+
+    >>> why_not_cut(64, 8, 28672, 8), why_not_cut(64, 8, 28672, 7)
+    (None, 'heads (64) cannot be cut into 7')
+    """
+    for name, size in (("heads", heads), ("the width of the MLP", width)):
+        if size % tensor:
+            return f"{name} ({size}) cannot be cut into {tensor}"
+    if kv_heads and kv_heads % tensor and tensor % kv_heads:
+        return f"KV heads ({kv_heads}) can neither be cut into {tensor} nor each be held by as many chips"
+    return None
+
+
+def _rates_of_group(model, chip, dtype, efficiency, tensor):
+    if isinstance(tensor, int):
+        heads = model.num_heads or model.hidden_size
+        reason = why_not_cut(heads, model.num_kv_heads, model.intermediate_size, tensor)
+        if reason:
+            raise ValueError(f"tensor is {tensor}, but {reason}")
     r = rates(chip, dtype, efficiency)
     if r.link_bytes_per_s is None and not (isinstance(tensor, int) and tensor == 1):
         raise ValueError(

@@ -15,7 +15,7 @@ comes out at half. Neither is done here: FLOP are given by `ModelSpec.flop`, pea
 
 from __future__ import annotations
 
-from hwlab.formula import life_of, real
+from hwlab.formula import positive, real
 from hwlab.units import compute_dtype
 
 
@@ -48,7 +48,7 @@ def mfu(flop, seconds, *, chip, dtype, chips=1):
     >>> round(mfu(2 * 6.74e9 * 100, 1.0, chip=chip("h100-sxm"), dtype="bf16"), 4)
     0.0014
     """
-    _positive(flop=flop, seconds=seconds, chips=chips)
+    positive(flop=flop, seconds=seconds, chips=chips)
     flop, seconds, chips = real(flop, seconds, chips)
     return flop / (seconds * chips * chip.peak(compute_dtype(dtype)))
 
@@ -95,17 +95,8 @@ def mbu(nbytes, seconds, *, chip, chips=1):
     >>> round(mbu(2 * 6.74e9 * 100, 1.0, chip=chip("h100-sxm")), 3)
     0.402
     """
-    _positive(nbytes=nbytes, seconds=seconds, chips=chips)
+    positive(nbytes=nbytes, seconds=seconds, chips=chips)
     nbytes, seconds, chips = real(nbytes, seconds, chips)
     if chip.memory_bytes_per_s is None:
         raise ValueError(f"{chip.name} has no published memory bandwidth")
     return nbytes / (seconds * chips * chip.memory_bytes_per_s)
-
-
-def _positive(**numbers):
-    for name, value in numbers.items():
-        if isinstance(value, str | bool) or value is None:
-            raise ValueError(f"{name} is {value!r}; give a number above 0")
-        life = life_of(value)
-        if (life == "py" and not value > 0) or (life == "numpy" and not (value > 0).all()):
-            raise ValueError(f"{name} is {value!r}; give a number above 0")

@@ -47,3 +47,12 @@ def test_integers_of_any_width_count_as_numbers_do(integer):
     rates = {"link_bytes_per_s": 450e9, "start_s": 1e-5, "hop_s": 1e-6}
     for collective in (all_reduce_time, all_gather_time, reduce_scatter_time):
         assert float(collective(2**40, integer(8), **rates)) == pytest.approx(collective(2**40, 8, **rates))
+
+
+@pytest.mark.parametrize("bad", [-1, 0, float("nan"), None])
+@pytest.mark.parametrize("name", ["nbytes", "chips", "link_bytes_per_s"])
+def test_what_is_not_positive_is_refused_by_name(name, bad):
+    asked = {"nbytes": 2**20, "chips": 8, "link_bytes_per_s": 450e9, name: bad}
+    for collective in (all_reduce_time, all_gather_time, reduce_scatter_time):
+        with pytest.raises(ValueError, match=f"{name} is {bad!r}; give a number above 0"):
+            collective(**asked)

@@ -32,6 +32,7 @@ from hwlab.costs.roofline import (
     rates,
     ridge,
     ridge_tokens,
+    why_not_cut,
 )
 from hwlab.formula import Sym, lookup, where
 from hwlab.specs.chips import chip, chips
@@ -39,7 +40,7 @@ from hwlab.specs.models import model, models
 
 H100, LLAMA_8B, LLAMA_70B = chip("h100-sxm"), model("llama-3.1-8b"), model("llama-3.1-70b")
 SIZES = st.integers(1, 20_000)
-SHARDED = [m for m in models() if m.num_heads % 4 == 0 and m.num_heads]
+SHARDED = [m for m in models() if m.num_heads and not why_not_cut(m.num_heads, m.num_kv_heads, m.intermediate_size, 4)]
 
 
 # --- worked by hand -------------------------------------------------------------------------------------------------
@@ -229,6 +230,14 @@ def test_what_binds_is_the_longest_and_the_ratio_leads_to_the_next(c, m, n, o):
     assert t.seconds == max(c, m) + n + o
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_one_thing_alone_takes_time_the_ratio_is_infinite():
+    assert StepTime(0.0, 2.0).ratio == math.inf
+    assert elementwise_time(9, dtype="bf16", chip=H100, flop_per_element=0).ratio == math.inf
+    assert StepTime(np.array([0.0, 1.0]), np.array([2.0, 2.0])).ratio.tolist() == [math.inf, 2]
+    assert StepTime(jnp.array([0.0, 1.0]), 2.0).ratio.tolist() == [math.inf, 2]
+
+
 @settings(deadline=None)
 @given(st.sampled_from(SHARDED), st.integers(1, 512), st.integers(1, 4000), st.sampled_from((1, 2, 4)))
 def test_time_grows_with_batch_and_with_context(m, batch, context, tensor):
@@ -288,6 +297,36 @@ def test_every_chip_answers_or_says_what_it_lacks():
             answered += 1
             assert t.seconds > 0
     assert answered > 60
+
+
+ASKED = {
+    "matmul_flop": lambda bad: matmul_flop(1, bad, 3),
+    "matmul_bytes": lambda bad: matmul_bytes(1, 2, bad, dtype="bf16"),
+    "matmul_time": lambda bad: matmul_time(bad, 8192, 8192, dtype="bf16", chip=H100),
+    "achieved": lambda bad: achieved_flop_per_s(bad, 8192, 8192, 1e15, 3e12, 2),
+    "ridge_tokens": lambda bad: ridge_tokens(bad, 8192, dtype="bf16", chip=H100),
+    "elementwise": lambda bad: elementwise_time(bad, dtype="bf16", chip=H100),
+    "attention": lambda bad: attention_time(1, heads=8, kv_heads=bad, head_dim=128, dtype="bf16", chip=H100),
+    "prefill": lambda bad: prefill_time(LLAMA_8B, H100, prompt_tokens=bad, dtype="bf16"),
+    "decode": lambda bad: decode_step_time(LLAMA_8B, H100, context=10, batch=bad, dtype="bf16"),
+    "chips": lambda bad: decode_step_time(LLAMA_8B, H100, context=10, tensor=bad, dtype="bf16"),
+}
+
+
+@pytest.mark.parametrize("bad", [-5, 0, math.nan, None, "7"])
+@pytest.mark.parametrize("name", ASKED)
+def test_a_size_that_is_not_positive_is_refused_by_name(name, bad):
+    with pytest.raises(ValueError, match=rf"^[a-z_]+ is {bad!r}; give a number above 0$"):
+        ASKED[name](bad)
+
+
+def test_layers_that_cannot_be_cut_and_heads_that_do_not_divide_are_refused():
+    with pytest.raises(ValueError, match=r"tensor is 7, but heads \(64\) cannot be cut into 7"):
+        decode_step_time(LLAMA_70B, H100, context=10, dtype="bf16", tensor=7)
+    with pytest.raises(ValueError, match="kv_heads is 64; give a divisor of the 8 heads"):
+        attention_time(1, heads=8, kv_heads=64, head_dim=128, dtype="bf16", chip=H100)
+    with pytest.raises(ValueError, match="context is -1; give a number of at least 0"):
+        attention_time(1, -1, heads=8, kv_heads=8, head_dim=128, dtype="bf16", chip=H100)
 
 
 def test_layers_cannot_be_shared_without_a_link_rate():

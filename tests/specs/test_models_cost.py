@@ -262,3 +262,28 @@ def test_no_product_of_integers_wraps_round(id, integer):
     ):
         np.testing.assert_allclose(ask(integer([tokens])), ask(tokens), rtol=2e-6)
         assert float(ask(integer(tokens))) == pytest.approx(ask(tokens), rel=2e-6)
+
+
+@pytest.mark.parametrize("bad", [-5, -0.5, math.nan])
+def test_a_number_of_tokens_below_nothing_is_refused_by_name(bad):
+    spec = model("llama-3.1-8b")
+    for name, ask in {
+        "new_tokens": lambda n: spec.flop(n),
+        "head_tokens": lambda n: spec.flop(5, head_tokens=n),
+        "context": lambda n: spec.flop_per_token(n),
+        "tokens": lambda n: spec.kv_bytes(n, "bf16"),
+    }.items():
+        with pytest.raises(ValueError, match=f"^{name} is {bad!r}; give a number of at least 0"):
+            ask(bad)
+        assert ask(0) >= 0
+    for ask in (lambda n: spec.flop(5, n), lambda n: spec.kv_bytes_read(n, "bf16")):
+        with pytest.raises(ValueError, match=r"^context is"):
+            ask(bad)
+    with pytest.raises(ValueError, match=r"^tokens is"):
+        spec.weight_bytes_read(bad, "bf16")
+
+
+def test_a_token_cannot_choose_more_experts_than_there_are():
+    with pytest.raises(ValueError, match="experts_per_token is 16; give a number from 1 to num_experts, 8"):
+        experts_touched(8, 16, 1)
+    assert experts_touched(8, 8, 1) == 8

@@ -26,6 +26,11 @@ def experts_touched(num_experts, experts_per_token, tokens):
     ----------
     num_experts, experts_per_token, tokens : number, array or Sym
 
+    Raises
+    ------
+    ValueError
+        If a token would pick more experts than there are.
+
     Notes
     -----
     A given expert is missed by one token with probability 1 - k/E, by n tokens with (1 - k/E)^n.
@@ -37,6 +42,11 @@ def experts_touched(num_experts, experts_per_token, tokens):
     >>> [round(experts_touched(256, 8, tokens)) for tokens in (1, 8, 64, 256)]
     [8, 57, 222, 256]
     """
+    if type(num_experts) is int and type(experts_per_token) is int and not 0 < experts_per_token <= num_experts:
+        raise ValueError(
+            f"experts_per_token is {experts_per_token!r}; give a number from 1 to num_experts, {num_experts}"
+        )
+    tokens = _counted("tokens", tokens)
     return num_experts * (1 - (1 - experts_per_token / num_experts) ** tokens)
 
 
@@ -46,7 +56,8 @@ class ModelSpec:
 
     Counts are of the text decoder: no vision or audio tower, no multi-token-prediction layers. Whatever the
     configuration left open and the reader had to take for granted stands in `assumptions`. Arguments named
-    `tokens`, `new_tokens`, `context` and `head_tokens` may be numbers, NumPy or JAX arrays, or traced `Sym` values.
+    `tokens`, `new_tokens`, `context` and `head_tokens` may be numbers, NumPy or JAX arrays, or traced `Sym` values;
+    a plain number below 0 is a ValueError.
 
     Quantised weights: for a `dtype` under 16 bits an element, the matrices of attention, recurrence, MLP and
     experts take that dtype with its scales, while embeddings, the output head, routers, norms, biases and
@@ -261,7 +272,7 @@ class ModelSpec:
         >>> [round(m.weight_bytes_read(tokens, "fp8") / m.weight_bytes("fp8"), 2) for tokens in (1, 64)]
         [0.06, 0.87]
         """
-        tokens, size = real(tokens), bytes_per_element(dtype)
+        tokens, size = _counted("tokens", tokens), bytes_per_element(dtype)
         kept_size = max(size, 2)
         rows = self.hidden_size * (2 if self.position_rows else 1)
         read = self._quantised_dense * size + (self._kept_read + tokens * rows) * kept_size
@@ -283,7 +294,7 @@ class ModelSpec:
         >>> round(m.flop_per_token(1) / m.num_params, 3)  # 2 a parameter, less the embedding table
         1.992
         """
-        context = real(context)
+        context = _counted("context", context)
         flop = self._token_flop + self._head_flop
         for reach in self.reaches:
             attended = reach.attended(context)
@@ -317,8 +328,8 @@ class ModelSpec:
         >>> round(m.flop(1024) / (2 * m.num_params * 1024), 2)
         1.01
         """
-        new_tokens, context = real(new_tokens, context)
-        heads = new_tokens if head_tokens is None else real(head_tokens)
+        new_tokens, context = real(_counted("new_tokens", new_tokens), _counted("context", context))
+        heads = new_tokens if head_tokens is None else _counted("head_tokens", head_tokens)
         flop = self._token_flop * new_tokens + self._head_flop * heads
         for reach in self.reaches:
             flop = flop + reach.flop(new_tokens, context)
@@ -367,7 +378,7 @@ class ModelSpec:
         >>> m.kv_bytes(128, "bf16") / 128, (m.kv_bytes(8192, "bf16") - m.kv_bytes(4096, "bf16")) / 4096
         (49152.0, 24576.0)
         """
-        tokens, size = real(tokens), bytes_per_element(dtype)
+        tokens, size = _counted("tokens", tokens), bytes_per_element(dtype)
         kept = float(self.state_bytes)
         for reach in self.reaches:
             kept = kept + (reach.kv_elements + reach.index_elements) * size * reach.kept(tokens)
@@ -385,7 +396,7 @@ class ModelSpec:
         >>> m.kv_bytes_read(4096, "bf16") / 2**20  # 2 x 32 layers x 8 heads x 128 x 4096 x 2 bytes
         512.0
         """
-        context, size = real(context), bytes_per_element(dtype)
+        context, size = _counted("context", context), bytes_per_element(dtype)
         read = float(self.state_bytes)
         for reach in self.reaches:
             read = read + reach.kv_elements * size * reach.attended(context)
@@ -423,6 +434,13 @@ class ModelSpec:
             middle = (low + high) // 2
             low, high = (middle, high) if self.kv_bytes(middle, dtype) <= budget_bytes else (low, middle)
         return low
+
+
+def _counted(name, tokens):
+    """`tokens`, in floating point if an array; a plain number may be 0 but neither below nor NaN."""
+    if (type(tokens) is int or type(tokens) is float) and not tokens >= 0:
+        raise ValueError(f"{name} is {tokens!r}; give a number of at least 0")
+    return real(tokens)
 
 
 def _whole(x):
