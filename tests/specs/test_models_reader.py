@@ -242,6 +242,9 @@ def test_a_field_that_shapes_a_model_is_never_passed_over():
         ModelSpec.from_config(llama(num_experts=8))
     with pytest.raises(ConfigError, match="sliding_window is 512"):
         ModelSpec.from_config(llama(sliding_window=512))
+    for field in ("n_kv_heads", "n_head_kv", "num_kv_head", "multi_query_group_num", "num_query_groups"):
+        with pytest.raises(ConfigError, match=f"{field} is 8; that shapes"):  # else plain heads, four times the cache
+            ModelSpec.from_config(llama(**{field: 8}))
 
 
 @pytest.mark.parametrize(

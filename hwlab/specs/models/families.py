@@ -184,7 +184,8 @@ _SHAPING = findall(
     linear_attn_config full_attention_interval attn_output_gate ssm_state_size state_size mamba_num_heads
     mamba_head_dim mamba_d_state mamba_d_conv mamba_expand mamba_n_heads attn_layer_period expert_layer_period
     num_kv_shared_layers hidden_size_per_layer_input vocab_size_per_layer_input altup_num_inputs
-    cross_attention_layers use_bidirectional_attention kv_n_heads qk_layernorm use_qk_norm parallel_block
+    cross_attention_layers use_bidirectional_attention kv_n_heads n_kv_heads n_head_kv num_kv_head
+    multi_query_group_num num_query_groups qk_layernorm use_qk_norm parallel_block
     num_experts_per_tok
     attention_bias mlp_bias use_bias attention_out_bias lm_head_bias num_ln_in_parallel_attn
     """,
