@@ -52,6 +52,22 @@ def test_an_unknown_id_names_the_nearest():
         model(7)
 
 
+def test_a_blank_line_inside_a_table_drops_nothing(tmp_path, monkeypatch):
+    text = (catalogue.DATA / "models.toml").read_text(encoding="utf-8")
+    spread = "".join(line + "\n" for line in text.splitlines(keepends=True))
+    (tmp_path / "models.toml").write_text(spread, encoding="utf-8")
+    caches = (catalogue._blocks, catalogue._sources, model)
+    for cached in caches:
+        cached.cache_clear()
+    monkeypatch.setattr(catalogue, "DATA", tmp_path)
+    try:
+        assert models() == ALL
+        assert [m.published for m in models()] == [m.published for m in ALL]
+    finally:
+        for cached in caches:
+            cached.cache_clear()
+
+
 def test_one_model_is_read_in_milliseconds():
     def seconds():
         catalogue._blocks.cache_clear()

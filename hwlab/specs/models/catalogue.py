@@ -6,11 +6,12 @@ the published totals. A model is read when it is asked for.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from difflib import get_close_matches
 from functools import cache
-from pathlib import Path
 
+from hwlab.specs.figure import DATA
 from hwlab.specs.models.families import read
 from hwlab.specs.models.spec import ModelSpec
 
@@ -23,12 +24,16 @@ class UnknownModelError(ValueError, KeyError):
     __str__ = ValueError.__str__
 
 
+_HEAD = re.compile(r'^\["?([^"\]]+)"?\]$', re.MULTILINE)  # of a table, not of a table inside it
+
+
 @cache
 def _blocks() -> dict[str, str]:
     """The text of each table of the catalogue by name, not yet parsed: one is read far sooner than all."""
-    text = (Path(__file__).parents[1] / "data" / "models.toml").read_text(encoding="utf-8")
-    blocks = (block for block in text.split("\n\n") if block.startswith("["))
-    return {block[1 : block.index("]")].strip('"'): block for block in blocks}
+    text = (DATA / "models.toml").read_text(encoding="utf-8")
+    heads = list(_HEAD.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    return {head[1]: text[head.start() : end] for head, end in zip(heads, ends, strict=True)}
 
 
 @cache
