@@ -22,6 +22,7 @@ from hwlab.costs.roofline import (
     prefill_work,
     price,
     rates,
+    why_not_cut,
 )
 from hwlab.formula import ceil, life_of, maximum, number, real, si, where
 from hwlab.units import compute_dtype
@@ -300,17 +301,7 @@ def tensor_sizes(model, chip) -> tuple[int, ...]:
 
 @cache
 def _sizes(heads, kv_heads, width, most):
-    return tuple(t for t in range(1, min(heads, most) + 1) if _why_not(heads, kv_heads, width, t) is None)
-
-
-def _why_not(heads, kv_heads, width, tensor):
-    """What keeps `tensor` chips from sharing a layer, or None."""
-    for name, size in (("heads", heads), ("the width of the MLP", width)):
-        if size % tensor:
-            return f"{name} ({size}) cannot be cut into {tensor}"
-    if kv_heads and kv_heads % tensor and tensor % kv_heads:
-        return f"KV heads ({kv_heads}) can neither be cut into {tensor} nor each be held by as many chips"
-    return None
+    return tuple(t for t in range(1, min(heads, most) + 1) if why_not_cut(heads, kv_heads, width, t) is None)
 
 
 def _split(model, chip, chips, tensor, data, load, available):
@@ -348,7 +339,7 @@ def _checked_split(model, chip, chips, tensor, data):
         raise ValueError(
             f"tensor is {tensor}, but {chip.name} is a whole system; name the chip inside it, e.g. gb200 with chips=72"
         )
-    reason = _why_not(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, tensor)
+    reason = why_not_cut(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, tensor)
     if chip.link_bytes_per_s is None:
         reason = f"{chip.name} has no published link rate"
     elif reason is None and chip.scale_up_chips is None:
