@@ -123,7 +123,7 @@ class Estimate:
         Share of `memory_bytes` that the cache takes at its fullest.
     fits : bool
         True, or an array of bool: False where memory does not hold it or the model has no positions for prompt and
-        output; times are NaN there.
+        output; times are NaN there. Traced, a condition for the page; the times then stand by themselves.
     chips_required : int or None
         Least number of these chips that hold weights and cache, whatever their speed.
     chips, tensor, data : int
@@ -557,7 +557,7 @@ def estimate(
     prefill = Phase(time=price(prefill, sustained), work=prefill, **nominal)
     decode = Phase(time=price(decode, sustained), work=decode, **nominal)
     ttft_s, tpot_s = prefill.seconds, decode.seconds
-    if held is not True:
+    if held is not True and life_of(held) != "sym":  # a page has no NaN: it asks `fits`
         ttft_s, tpot_s = where(held, ttft_s, math.nan), where(held, tpot_s, math.nan)
     return Estimate(
         model=model,

@@ -14,6 +14,7 @@ import hwlab
 from hwlab.costs.efficiency import IDEAL, Efficiency, efficiency_of
 from hwlab.costs.estimate import DoesNotFit, Estimate, chips_required, estimate, fits, tensor_sizes
 from hwlab.costs.roofline import decode_step_time, prefill_time
+from hwlab.formula import Sym
 from hwlab.specs.chips import chip, chips
 from hwlab.specs.models import ModelSpec, model, models
 from hwlab.units import compute_dtype
@@ -555,3 +556,15 @@ def test_the_package_offers_it_by_name():
     assert offered <= set(dir(hwlab))
     with pytest.raises(AttributeError, match=r"no attribute 'estimat'; it has .*estimate"):
         hwlab.estimat  # noqa: B018
+
+
+def test_an_estimate_traced_for_a_page_equals_the_estimate_of_numbers(in_vega):
+    llama, h100 = model("llama-3.1-70b"), chip("h100-sxm")
+    fixed = {"chips": 8, "tensor": 8, "prompt_tokens": 1024, "output_tokens": 128}
+    traced = estimate(llama, h100, batch=Sym("var", "datum.batch"), **fixed)
+    batches = [1, 7, 64, 300]
+    for name in ("ttft_s", "tpot_s", "tokens_per_s"):
+        answers = in_vega([(getattr(traced, name), {"batch": batch}) for batch in batches])
+        wanted = [getattr(estimate(llama, h100, batch=batch, **fixed), name) for batch in batches]
+        assert answers == pytest.approx(wanted, rel=1e-9)
+    assert in_vega([(traced.fits, {"batch": batch}) for batch in (300, 30_000)]) == [True, False]
