@@ -1,5 +1,6 @@
-"""One estimate, estimates by the million, and a formula: how much processor time they take."""
+"""One estimate, estimates by the million, and a formula: processor time; and how far off the estimates are."""
 
+import statistics
 import time
 import timeit
 
@@ -7,8 +8,10 @@ import numpy as np
 
 import hwlab
 from benchmarks import Row
-from hwlab.costs.roofline import achieved_flop_per_s
+from hwlab.costs.efficiency import efficiency_of
+from hwlab.costs.roofline import achieved_flop_per_s, decode_step_time
 from hwlab.formula import Sym, vega
+from hwlab.specs.measurements import measurements
 
 CONFIGURATIONS = 10**6
 
@@ -18,6 +21,13 @@ def _seconds(function, repeat=7, at_least=0.01):
     function()
     number = max(1, round(at_least / timeit.timeit(function, number=1)))
     return min(timeit.repeat(function, number=number, repeat=repeat, timer=time.process_time)) / number
+
+
+def _predicted(m):
+    """Seconds that a published decode step should take."""
+    on = hwlab.chip(m.chip)
+    fixed = {"context": m.context, "dtype": m.dtype, "tensor": m.chips, "efficiency": efficiency_of(on)}
+    return decode_step_time(hwlab.model(m.model), on, **fixed).seconds
 
 
 def rows():
@@ -49,6 +59,16 @@ def rows():
             "> 1 M/s",
             rate > 1e6,
         )
+
+    errors = [abs(_predicted(m) / m.seconds - 1) for m in measurements("decode")]
+    median = statistics.median(errors)
+    yield Row(
+        f"error of {len(errors)} decode steps on A100 (gpt-fast), constants from kernels only",
+        f"median {100 * median:.1f} %",
+        "< 8 %",
+        median < 0.08,
+        "1.33-3.91 x (rooflines), 0.94-1.23 x (aiconfigurator)",
+    )
 
     took = _seconds(lambda: achieved_flop_per_s(32, 8192, 8192, 989.4e12, 3.35e12, 2))
     yield Row("achieved_flop_per_s of one product", f"{took * 1e6:.2f} µs")
