@@ -30,6 +30,7 @@ def pytest_collection_modifyitems(config, items):
     if not os.environ.get("CI") and not chromium.find():
         for item in items:
             if "browser" in getattr(item, "fixturenames", ()):
+                # A reader's machine may have no browser and no way to one; CI has, and there the tests fail without it.
                 item.add_marker(pytest.mark.skip(reason=chromium.MISSING))
 
 

@@ -439,6 +439,7 @@ def test_no_headline_rests_on_recollection_alone():
 def test_data_files_read_as_curated():
     for path in FILES:
         text = path.read_text()
+        # Marks of raw research notes, which curated data must not carry.
         for word in ("session", "TODO", ";alt", "seed 0", "None"):
             assert word not in text, (path.name, word)
         assert max(map(len, text.splitlines())) < 420, path.name
