@@ -19,7 +19,7 @@ _HOME = {
     "ModelSpec": "specs.models",
     "model": "specs.models",
     "models": "specs.models",
-    "DoesNotFit": "costs.estimate",
+    "DoesNotFit": "costs.placement",
     "Estimate": "costs.estimate",
     "estimate": "costs.estimate",
     "fits": "costs.estimate",

@@ -10,38 +10,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cache
 
 from hwlab.costs.efficiency import Band, Efficiency, band_of, efficiency_of
-from hwlab.costs.roofline import (
-    StepTime,
-    Work,
-    cache_dtype,
-    decode_step_work,
-    kv_bytes_per_chip,
-    prefill_work,
-    price,
-    rates,
-    why_not_cut,
+from hwlab.costs.explain import explain
+from hwlab.costs.placement import (
+    check_records,
+    checked,
+    checked_count,
+    does_not_fit,
+    least_chips,
+    split,
+    tensor_sizes,
+    usable_bytes,
 )
-from hwlab.formula import ceil, life_of, maximum, number, real, si, where
+from hwlab.costs.roofline import StepTime, Work, cache_dtype, decode_step_work, prefill_work, price, rates
+from hwlab.formula import ceil, life_of, maximum, number, where
 from hwlab.units import compute_dtype
-
-
-class DoesNotFit(ValueError):
-    """The weights and the cache do not fit in the memory of the chips.
-
-    Attributes
-    ----------
-    needed, available : float
-        Bytes on the fullest chip, and bytes that a chip has for them.
-    chips_required : int or None
-        Least number of these chips that would do; None if no number would, because one layer cannot be cut finer.
-    """
-
-    def __init__(self, message, needed, available, chips_required):
-        super().__init__(message)
-        self.needed, self.available, self.chips_required = needed, available, chips_required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +93,7 @@ class Estimate:
     tokens_per_s_per_user : float
         Pace of one answer once it runs: 1 / tpot_s.
     prefill, decode : Phase
-        What binds in either and by how much, and their utilization.
+        What binds in either and by how much, and their utilization; in arrays also where memory would not hold it.
     bound : str
         What binds where most of the time is spent.
     mfu, mbu : float
@@ -201,7 +185,7 @@ class Estimate:
             raise ValueError("chips_required is of one configuration; this estimate holds arrays")
         load = self.batch, self.prompt_tokens + self.output_tokens, self.dtype, self.kv_dtype
         sizes = {*tensor_sizes(self.model, self.chip), self.tensor}
-        return _least(self.model, self.chip, load, self.memory_bytes, sizes)[0]
+        return least_chips(self.model, self.chip, load, self.memory_bytes, sizes)[0]
 
     def band(self, phase: str) -> Band | None:
         """How published measurements lie about predictions like this: "prefill" or "decode"; None if none was compared.
@@ -246,163 +230,7 @@ class Estimate:
             raise ValueError(f"phase is {phase!r}; give 'prefill' or 'decode'")
         if life_of(self.tpot_s) != "py":
             raise ValueError("explain speaks of one configuration; this estimate holds arrays")
-        return _explain(self, phase)
-
-
-def _checked(name, value):
-    """`value`, if it is a whole number of at least 1 or an array of them, then in floating point.
-
-    Arrays of one number become numbers.
-    """
-    if type(value) is int and 1 <= value < 2**53:
-        return value
-    life = life_of(value)
-    if life in ("jax", "sym"):
-        return real(value)
-    if life == "numpy":
-        if value.dtype.kind not in "iuf" or not (value >= 1).all() or not (value < 2**53).all():
-            raise ValueError(f"{name} holds {value!r}; every element must be a number of at least 1")
-        if value.dtype.kind == "f" and not (value == value.round()).all():
-            raise ValueError(f"{name} holds {value!r}; every element must be whole")
-        return value.item() if value.shape == () else real(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1, or an array")
-    if not 1 <= value < 2**53 or value != int(value):
-        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
-    return value
-
-
-def _checked_count(name, value):
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1")
-    if value < 1:
-        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
-    return value
-
-
-def tensor_sizes(model, chip) -> tuple[int, ...]:
-    """Into how many chips the layers of `model` can be cut: heads and widths must come out whole.
-
-    Never more than the chip's scale-up fabric joins (`scale_up_chips`), and one where the chip has no published
-    link, where the record does not say how many chips its links join, and where it is a whole system.
-
-    Examples
-    --------
-    >>> import hwlab
-    >>> tensor_sizes(hwlab.model("llama-3.1-8b"), hwlab.chip("h100-sxm"))
-    (1, 2, 4, 8)
-    """
-    if chip.link_bytes_per_s is None or chip.scale_up_chips is None or chip.kind == "system":
-        return (1,)
-    return _sizes(
-        model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, chip.scale_up_chips
-    )
-
-
-@cache
-def _sizes(heads, kv_heads, width, most):
-    return tuple(t for t in range(1, min(heads, most) + 1) if why_not_cut(heads, kv_heads, width, t) is None)
-
-
-def _split(model, chip, chips, tensor, data, load, available):
-    """(tensor, data, weight bytes, cache bytes) with tensor * data == chips.
-
-    Unless told otherwise, the largest tensor with which the fullest chip holds its share of `load`, its batch,
-    tokens and dtypes; the largest of all where none does.
-    """
-    if tensor is not None or data is not None:
-        tensor, data = _checked_split(model, chip, chips, tensor, data)
-        return tensor, data, *_needed(model, *load, tensor, data)
-    most = None
-    for tensor in reversed(tensor_sizes(model, chip)):
-        if chips % tensor == 0:
-            split = tensor, chips // tensor, *_needed(model, *load, tensor, chips // tensor)
-            held = split[2] + split[3] <= available
-            if held is True or (life_of(held) == "numpy" and held.all()):
-                return split
-            most = most or split
-    return most
-
-
-def _checked_split(model, chip, chips, tensor, data):
-    """(tensor, data) of which one at least was asked for, the other follows."""
-    sizes = tensor_sizes(model, chip)
-    if tensor is None:
-        tensor = chips // _checked_count("data", data)
-    elif data is None:
-        data = chips // _checked_count("tensor", tensor)
-    if _checked_count("tensor", tensor) * _checked_count("data", data) != chips:
-        raise ValueError(f"chips is {chips}, tensor {tensor} and data {data}; give numbers with tensor x data = chips")
-    if tensor in sizes:
-        return tensor, data
-    if chip.kind == "system":
-        raise ValueError(
-            f"tensor is {tensor}, but {chip.name} is a whole system; name the chip inside it, e.g. gb200 with chips=72"
-        )
-    reason = why_not_cut(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, tensor)
-    if chip.link_bytes_per_s is None:
-        reason = f"{chip.name} has no published link rate"
-    elif reason is None and chip.scale_up_chips is None:
-        return tensor, data  # the reader says what the record does not: that the links join so many
-    elif reason is None:
-        reason = f"the scale-up fabric of {chip.name} joins {chip.scale_up_chips} chips"
-    raise ValueError(f"tensor is {tensor}, but {reason}; give one of {', '.join(map(str, sizes))}")
-
-
-def _usable(chip, efficiency):
-    if chip.memory_bytes is None:
-        raise ValueError(f"{chip.name} has no published memory size")
-    return chip.memory_bytes * efficiency.usable_memory
-
-
-def _needed(model, batch, tokens, dtype, kv_dtype, tensor, data):
-    """(weight bytes, cache bytes at its fullest) on the fullest chip."""
-    sequences = batch if data == 1 else ceil(batch / data)
-    kv = kv_bytes_per_chip(model, model.kv_bytes(tokens, kv_dtype), tensor) * sequences
-    return model.weight_bytes(dtype) / tensor, kv
-
-
-def chips_required(model, chip, *, batch=1, tokens=1, dtype="bf16", kv_dtype=None, efficiency=None) -> int | None:
-    """Least number of `chip` that hold the weights and the cache of `batch` sequences of `tokens` tokens.
-
-    Layers are cut as far as `tensor_sizes` allows, sequences shared among replicas.
-
-    Returns
-    -------
-    int or None
-        None if no number of them does.
-
-    Raises
-    ------
-    ValueError
-        If `batch` or `tokens` is an array, or the chip has no published memory size.
-
-    Examples
-    --------
-    DeepSeek-V3 in bf16 weighs 1.34 TB, too much for the eight H100 that share a board:
-
-    >>> import hwlab
-    >>> print(*(chips_required(hwlab.model("deepseek-v3"), hwlab.chip(c), tokens=4096) for c in ("h100-sxm", "gb200")))
-    None 8
-    """
-    for name, value in (("batch", batch), ("tokens", tokens)):
-        if life_of(_checked(name, value)) != "py":
-            raise ValueError(f"{name} is an array; ask for one configuration at a time")
-    available = _usable(chip, efficiency or efficiency_of(chip))
-    load = batch, tokens, dtype, kv_dtype or cache_dtype(dtype)
-    return _least(model, chip, load, available, tensor_sizes(model, chip))[0]
-
-
-def _least(model, chip, load, available, sizes):
-    """(chips, tensor) of the smallest number of chips that hold the load, tensor one of `sizes`; None, None if none."""
-    batch, *rest = load
-    found = []
-    for tensor in sizes:
-        weights, kv = _needed(model, 1, *rest, tensor, 1)
-        sequences = batch if kv == 0 else math.floor((available - weights) / kv)
-        if weights <= available and sequences >= 1:
-            found.append((tensor * math.ceil(batch / sequences), tensor))
-    return min(found, default=(None, None))
+        return explain(self, phase)
 
 
 def fits(
@@ -432,24 +260,34 @@ def fits(
     >>> [fits(hwlab.model("llama-3.1-70b"), hwlab.chip("h100-sxm"), chips=n) for n in (1, 2)]
     [False, True]
     """
-    batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
+    check_records(model, chip, efficiency)
+    chips = checked_count("chips", chips)
+    batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens)
     efficiency = efficiency or efficiency_of(chip)
-    available = _usable(chip, efficiency)
+    available = usable_bytes(chip, efficiency)
     rates(chip, dtype, efficiency)  # what `estimate` could not price is refused here too
     load = batch, prompt_tokens + output_tokens, dtype, kv_dtype or cache_dtype(dtype)
     within = _within(model, prompt_tokens, output_tokens)
-    _, _, weight_bytes, kv_bytes = _split(model, chip, chips, tensor, data, load, available)
+    _, _, weight_bytes, kv_bytes = split(model, chip, chips, tensor, data, load, available)
     held = weight_bytes + kv_bytes <= available
     return held if within is True else held & within
 
 
-def _validated(batch, prompt_tokens, output_tokens, chips):
-    _checked_count("chips", chips)
-    return (
-        _checked("batch", batch),
-        _checked("prompt_tokens", prompt_tokens),
-        _checked("output_tokens", output_tokens),
-    )
+def _validated(batch, prompt_tokens, output_tokens):
+    load = checked("batch", batch), checked("prompt_tokens", prompt_tokens), checked("output_tokens", output_tokens)
+    shapes = [getattr(x, "shape", ()) for x in load]
+    if any(shapes):
+        import numpy as np
+
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            batch, prompt, output = shapes
+            raise ValueError(
+                f"batch has shape {batch}, prompt_tokens {prompt} and output_tokens {output}; "
+                "give shapes that broadcast against each other"
+            ) from None
+    return load
 
 
 def _within(model, prompt_tokens, output_tokens):
@@ -533,21 +371,23 @@ def estimate(
     (7.0, 'memory')
     >>> estimate(hwlab.model("llama-3.1-70b"), hwlab.chip("h100-sxm"))
     Traceback (most recent call last):
-    hwlab.costs.estimate.DoesNotFit: Llama 3.1 70B in bf16 with a cache for 1 x 1,152 tokens needs 141.5 GB ...
+    hwlab.costs.placement.DoesNotFit: Llama 3.1 70B in bf16 with a cache for 1 x 1,152 tokens needs 141.5 GB ...
     """
-    batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens, chips)
+    check_records(model, chip, efficiency)
+    chips = checked_count("chips", chips)
+    batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens)
     kv_dtype = kv_dtype or cache_dtype(dtype)
     efficiency = efficiency or efficiency_of(chip)
-    available = _usable(chip, efficiency)
-    sustained = rates(chip, dtype, efficiency)
+    available = usable_bytes(chip, efficiency)
     load = batch, prompt_tokens + output_tokens, dtype, kv_dtype
     within = _within(model, prompt_tokens, output_tokens)
-    tensor, data, weight_bytes, kv_bytes = _split(model, chip, chips, tensor, data, load, available)
+    tensor, data, weight_bytes, kv_bytes = split(model, chip, chips, tensor, data, load, available)
     held = weight_bytes + kv_bytes <= available
     if held is False:
-        raise _does_not_fit(model, chip, tensor, data, load, weight_bytes + kv_bytes, available)
+        raise does_not_fit(model, chip, tensor, data, load, weight_bytes + kv_bytes, available)
     held = held if within is True else held & within
 
+    sustained = rates(chip, dtype, efficiency, tensor)
     sequences = batch if data == 1 else ceil(batch / data)
     shared = {"batch": sequences, "dtype": dtype, "kv_dtype": kv_dtype, "tensor": tensor}
     context = prompt_tokens + maximum(output_tokens / 2, 1)
@@ -580,115 +420,3 @@ def estimate(
         memory_bytes=available,
         fits=held,
     )
-
-
-def _does_not_fit(model, chip, tensor, data, load, needed, available):
-    batch, tokens, dtype, _ = load
-    chips = tensor * data
-    required, of = _least(model, chip, load, available, tensor_sizes(model, chip))
-    if required is None:
-        remedy = "no cut of its layers among these chips is fine enough; pipelines of layers are not modelled"
-        if chip.link_bytes_per_s is not None and chip.scale_up_chips is None:
-            remedy += f"; the record does not say how many {chip.name} its links join: if you know, give tensor="
-    elif required > chips:
-        remedy = f"use {required} chips as tensor={of}, or fewer bits a weight"
-    elif chips % of == 0:
-        remedy = f"use tensor={of}"
-    else:
-        more = of * math.ceil(chips / of)
-        remedy = f"{chips} chips cannot be shared out so that it does; use {required} or {more} as tensor={of}"
-    return DoesNotFit(
-        f"{model.name or model.id or model.architecture} in {dtype} with a cache for {number(batch)} x "
-        f"{number(tokens)} tokens needs {si(needed, 'B', 4)} on each of {chips} {chip.name} (tensor {tensor} x data "
-        f"{data}), which has {si(available, 'B', 4)} for it (of {si(chip.memory_bytes, 'B', 4)}): {remedy}",
-        needed,
-        available,
-        required,
-    )
-
-
-# --- the sentence -----------------------------------------------------------------------------------------------------
-
-_SAID = {
-    "compute": "arithmetic",
-    "memory": "memory traffic",
-    "network": "exchange between chips",
-    "overhead": "launch overhead",
-}
-
-
-def _explain(e, phase):
-    p = getattr(e, phase)
-    parts = {name: getattr(p.time, f"{name}_s") for name in _SAID}
-    second = max((name for name in parts if name != p.bound), key=parts.get)
-    flip = _FLIPS[p.bound](e, phase, p)
-    return (
-        f"{phase.capitalize()} takes {si(p.seconds, 's')} and is {p.bound}-bound: {_SAID[p.bound]} takes "
-        f"{number(p.ratio)} × as long as {_SAID[second]}; {flip}."
-    )
-
-
-def _flip_roof(e, phase, p):
-    r = rates(e.chip, e.dtype, e.efficiency)
-    shared = {"dtype": e.dtype, "kv_dtype": e.kv_dtype, "tensor": e.tensor}
-    if phase == "prefill":
-        tokens = _balance(lambda n: prefill_work(e.model, prompt_tokens=n, **shared), r)
-        if tokens is None:
-            return "no number of tokens in the pass would make it compute-bound"
-        at = f"{number(tokens)} tokens in the pass instead of {number(math.ceil(e.batch / e.data) * e.prompt_tokens)}"
-    else:
-        context = e.prompt_tokens + max(e.output_tokens / 2, 1)
-        batch = _balance(lambda n: decode_step_work(e.model, context=context, batch=n, **shared), r)
-        if batch is None:
-            return (
-                "no batch would make it compute-bound, for each sequence's own cache takes longer to read than to use"
-            )
-        at = f"{number(batch * e.data)} sequences instead of {number(e.batch)}"
-        tokens = e.prompt_tokens + e.output_tokens
-        needed = sum(_needed(e.model, batch * e.data, tokens, e.dtype, e.kv_dtype, e.tensor, e.data))
-        at += ", whose cache the memory would not hold," if needed > e.memory_bytes else ""
-    are_the_two = max(p.time.network_s, p.time.overhead_s) <= min(p.time.compute_s, p.time.memory_s)
-    return f"{'the two' if are_the_two else 'arithmetic and memory traffic'} are even at about {at}"
-
-
-def _balance(work_of, r):
-    """Least whole number n of tokens or sequences whose arithmetic takes as long as its memory traffic, or None."""
-
-    def compute_bound(n):
-        time = price(work_of(n), r)
-        return time.compute_s >= time.memory_s
-
-    high = 1
-    while not compute_bound(high):
-        high *= 2
-        if high > 2**40:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if compute_bound(middle) else (middle, high)
-    return high
-
-
-def _flip_network(e, phase, p):
-    """Faster links shorten what the bytes take, and not what each exchange costs to start."""
-    endless = rates(e.chip, e.dtype, e.efficiency)._replace(link_bytes_per_s=math.inf)
-    started = price(p.work, endless).network_s
-    left = p.time.network_s / p.ratio - started  # for the bytes, if the exchange is to take no longer than the next
-    fewer = f"fewer than {e.tensor} chips to a layer"
-    if left <= 0:
-        return f"no faster link would shift it, for starting the exchanges alone takes {si(started, 's')}; {fewer} may"
-    return f"links {_enough((p.time.network_s - started) / left)} × as fast, or {fewer}, would shift it"
-
-
-def _flip_overhead(e, phase, p):
-    return f"launches {_enough(p.ratio)} × as cheap, or more work in the pass, would shift it"
-
-
-def _enough(factor):
-    """`factor` in three digits, rounded up, so that it suffices."""
-    step = 10.0 ** (math.floor(math.log10(factor)) - 2)
-    return number(math.ceil(factor / step) * step)
-
-
-_FLIPS = {"compute": _flip_roof, "memory": _flip_roof, "network": _flip_network, "overhead": _flip_overhead}

@@ -87,11 +87,14 @@ class Rates(NamedTuple):
     kept_flop_per_s: float | None = None  # of what stays at 16 bits beside narrower weights; None: as flop_per_s
 
 
-def rates(chip, dtype: str, efficiency: Efficiency = IDEAL) -> Rates:
+def rates(chip, dtype: str, efficiency: Efficiency = IDEAL, group=None) -> Rates:
     """The rates of `chip` for weights of `dtype`, its dense peak and bandwidth scaled by `efficiency`.
 
     Beside weights whose arithmetic is narrower, attention, head and router keep the chip's 16-bit peak (that of
     bf16, else fp16); a chip that has neither is taken to compute all of it narrow.
+
+    `group` is the number of chips that exchange with each other. Where a chip's links are divided among its peers,
+    one to each, a group smaller than the fabric leaves those to chips outside it idle.
 
     Raises
     ------
@@ -103,11 +106,15 @@ def rates(chip, dtype: str, efficiency: Efficiency = IDEAL) -> Rates:
     >>> from hwlab.specs.chips import chip
     >>> rates(chip("h100-sxm"), "bf16").flop_per_s
     989400000000000.0
+    >>> [rates(chip("mi300x"), "bf16", group=n).link_bytes_per_s / 1e9 for n in (2, 8)]  # one link of seven, or all
+    [64.0, 448.0]
     """
     arithmetic = compute_dtype(dtype)
     if chip.memory_bytes_per_s is None:
         raise ValueError(f"{chip.name} has no published memory bandwidth")
     link = chip.link_bytes_per_s
+    if link is not None and group is not None:
+        link = link * minimum(maximum(group - 1, 1), chip.link_peers) / chip.link_peers
     return Rates(
         chip.peak(arithmetic) * efficiency.compute_at(arithmetic),
         chip.memory_bytes_per_s * efficiency.memory,
@@ -555,7 +562,7 @@ def _rates_of_group(model, chip, dtype, efficiency, tensor):
         reason = why_not_cut(heads, model.num_kv_heads, model.intermediate_size, tensor)
         if reason:
             raise ValueError(f"tensor is {tensor}, but {reason}")
-    r = rates(chip, dtype, efficiency)
+    r = rates(chip, dtype, efficiency, tensor)
     if r.link_bytes_per_s is None and not (isinstance(tensor, int) and tensor == 1):
         raise ValueError(
             f"{chip.name} has no published link rate, so {tensor} of them cannot share a layer; use tensor=1"

@@ -31,6 +31,7 @@ UNITS = {
     "sram_bytes_per_s.": "B/s",
     "sram_bytes_per_core": "B",
     "link_bytes_per_s": "B/s",  # scale-up fabric, per direction, all links of one chip
+    "link_peers": "",  # among which it is divided evenly
     "host_link_bytes_per_s": "B/s",  # to the chip's own host, per direction: not a fabric between chips
     "bridge_bytes_per_s": "B/s",  # a bridge between two cards, per direction
     "fabric_bits_per_s": "bit/s",
@@ -64,6 +65,7 @@ _BOUNDS = {
     "clock_hz": (1e8, 1e10, "hertz (1.83e9), not GHz (1.83)"),
     "usd_per_hour": (1e-3, 1e4, "dollars an hour"),
     "chips_per_system": (1, 1e6, "a count"),
+    "link_peers": (1, 1e4, "a count"),
     "scale_up_chips": (1, 1e6, "a count"),
 }
 _FAMILY_BOUNDS = {
@@ -91,6 +93,8 @@ class Chip:
         Caches and scratchpads, summed over the package: "l2", "l1", "vmem", "on_chip" ...
     link_bytes_per_s, link_name
         Scale-up fabric, per direction, all links of the chip together.
+    link_peers
+        Among how many chips that rate is divided: 7 in a mesh of 8 with one link a pair, 1 where all of it reaches any.
     scale_up_chips
         How many chips that fabric joins: a board of 8, a rack of 72, a pod.
     tdp_watts, die_area_mm2, transistors, process_node, clock_hz, usd_per_hour, chips_per_system
@@ -126,6 +130,7 @@ class Chip:
     sram_bytes: Mapping[str, float] = field(default_factory=dict)
     link_bytes_per_s: float | None = None
     link_name: str | None = None
+    link_peers: int = 1
     tdp_watts: float | None = None
     die_area_mm2: float | None = None
     transistors: float | None = None
@@ -149,7 +154,17 @@ class Chip:
             for key, value in values.items():
                 self._check(f"{family}[{key!r}]", value, bounds)
             object.__setattr__(self, family, MappingProxyType(dict(values)))
-        object.__setattr__(self, "figures", MappingProxyType(dict(self.figures)))
+        object.__setattr__(
+            self, "figures", MappingProxyType({k: f for k, f in self.figures.items() if self._holds(k, f)})
+        )
+
+    def _holds(self, field, figure):
+        """Whether a figure is of the value in the record: `dataclasses.replace` leaves it behind."""
+        family, _, key = field.partition(".")
+        if not hasattr(self, family):
+            return True
+        value = getattr(self, family)
+        return (value.get(key) if key else value) == figure.value
 
     def _check(self, name, value, bounds):
         low, high, expected = bounds
@@ -253,6 +268,7 @@ def chip(id: str) -> Chip:
         memory_bytes=one("memory_bytes"),
         sram_bytes=family("sram_bytes", float),
         link_bytes_per_s=one("link_bytes_per_s"),
+        link_peers=one("link_peers", int) or 1,
         tdp_watts=one("tdp_watts"),
         die_area_mm2=one("die_area_mm2"),
         transistors=one("transistors"),

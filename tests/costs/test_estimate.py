@@ -1,5 +1,6 @@
 """The estimate: what must hold between its numbers, what it refuses, and the faults that other tools have had."""
 
+import dataclasses
 import itertools
 import math
 import time
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 import hwlab
 from hwlab.costs.efficiency import IDEAL, Efficiency, efficiency_of
-from hwlab.costs.estimate import DoesNotFit, Estimate, chips_required, estimate, fits, tensor_sizes
+from hwlab.costs.estimate import Estimate, estimate, fits
+from hwlab.costs.placement import DoesNotFit, chips_required, tensor_sizes
 from hwlab.costs.roofline import decode_step_time, prefill_time
 from hwlab.formula import Sym
 from hwlab.specs.chips import chip, chips
@@ -257,9 +259,11 @@ def test_an_array_with_a_bad_element_is_refused(bad):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"chips": 8, "tensor": 3, "data": 1}, "tensor x data = chips"),
+        ({"chips": 8, "tensor": 4, "data": 4}, "tensor 4 and data 4; give numbers with tensor x data = chips"),
+        ({"chips": 8, "tensor": 3, "data": 1}, "tensor is 3, but chips is 8; give a divisor of it, or chips=9"),
+        ({"tensor": 8}, "tensor is 8, but chips is 1; give a divisor of it, or chips=8"),
         ({"chips": 3, "tensor": 3}, r"heads \(32\) cannot be cut into 3; give one of 1, 2, 4, 8"),
-        ({"chips": 8, "data": 3}, "tensor x data = chips"),
+        ({"chips": 8, "data": 3}, "data is 3, but chips is 8; give a divisor of it, or chips=9"),
         ({"chips": 0}, "chips is 0"),
         ({"tensor": 0}, "tensor is 0"),
         ({"dtype": "float8"}, "unknown dtype 'float8'; known are"),
@@ -568,3 +572,38 @@ def test_an_estimate_traced_for_a_page_equals_the_estimate_of_numbers(in_vega):
         wanted = [getattr(estimate(llama, h100, batch=batch, **fixed), name) for batch in batches]
         assert answers == pytest.approx(wanted, rel=1e-9)
     assert in_vega([(traced.fits, {"batch": batch}) for batch in (300, 30_000)]) == [True, False]
+
+
+@pytest.mark.parametrize("ask", [estimate, fits, chips_required])
+def test_what_is_no_record_is_refused_by_name(ask):
+    for arguments, message in (
+        (("llama-3.1-8b", H100), r"model is 'llama-3.1-8b' \(str\); give a ModelSpec, such as hwlab.model"),
+        ((LLAMA_8B, "h100-sxm"), r"chip is 'h100-sxm' \(str\); give a Chip, such as hwlab.chip"),
+        ((H100, LLAMA_8B), r"model is Chip\(id='h100-sxm'"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            ask(*arguments)
+    with pytest.raises(TypeError, match=r"efficiency is 'ideal' \(str\); give an Efficiency"):
+        ask(LLAMA_8B, H100, efficiency="ideal")
+
+
+def test_whole_numbers_of_numpy_are_counts():
+    assert estimate(LLAMA_8B, H100, chips=np.int64(8), tensor=np.int32(4)).data == 2
+    with pytest.raises(TypeError, match="chips is True"):
+        estimate(LLAMA_8B, H100, chips=True)
+
+
+def test_arrays_that_do_not_broadcast_are_named():
+    with pytest.raises(ValueError, match=r"batch has shape \(3,\), prompt_tokens \(2,\) and output_tokens \(\)"):
+        estimate(LLAMA_8B, H100, batch=np.array([1, 2, 3]), prompt_tokens=np.array([1, 2]))
+
+
+def test_two_chips_of_a_mesh_exchange_over_one_link_of_seven():
+    chip, bytes_only = hwlab.chip("mi300x"), dataclasses.replace(IDEAL, figures={})
+
+    def network_s(tensor):
+        return estimate(LLAMA_8B, chip, chips=tensor, batch=64, efficiency=bytes_only).decode.time.network_s
+
+    # a ring sends 2 (n - 1) / n of the array over n - 1 of 7 links: the time falls with n
+    assert network_s(2) / network_s(8) == pytest.approx((1 / 2) / (1 / 7) / ((7 / 8) / (7 / 7)))
+    assert network_s(8) == pytest.approx(2 * 7 / 8 * 64 * 4096 * 2 * 64 / 448e9)

@@ -544,3 +544,11 @@ def test_one_chip_does_not_read_the_whole_catalogue():
     )
     assert best[1:] == ["1", "False"]
     assert float(best[0]) < 0.03, f"{float(best[0]) * 1e3:.1f} ms"
+
+
+def test_a_changed_value_leaves_its_figure_behind():
+    faster = dataclasses.replace(chip("h100-sxm"), memory_bytes_per_s=5e12, counts={"sms": 132, "tensor_cores": 1})
+    assert "memory_bytes_per_s" not in faster.figures and "counts.tensor_cores" not in faster.figures
+    assert faster.figure("memory_bytes").value == faster.memory_bytes and faster.figure("counts.sms").value == 132
+    assert faster.figure("sparse_peak_flop_per_s.bf16").value == 1979e12  # a figure without an attribute stays
+    assert all(dataclasses.replace(c).figures == c.figures for c in chips())
