@@ -103,3 +103,23 @@ def test_no_tracked_file_names_a_registry():
     pattern = [argument for host in hosts for argument in ("-e", host)]
     found = subprocess.run(["git", "grep", "-nIF", *pattern], cwd=ROOT, capture_output=True, text=True)
     assert (found.returncode, found.stdout) == (1, "")
+
+
+def test_what_an_extra_brings_is_named_where_it_is_missing():
+    """The core alone, NumPy and hwlab, says which extra a name needs."""
+    code = """
+import sys
+for name in ("altair", "anywidget", "ipywidgets", "traitlets", "pandas", "vl_convert", "IPython"):
+    sys.modules[name] = None
+import hwlab
+for ask in (lambda: hwlab.figures.explore, hwlab.chips_frame):
+    try:
+        ask()
+    except ImportError as error:
+        print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == [
+        "hwlab.figures needs traitlets: pip install 'hwlab[figures]'",
+        "chips_frame() needs pandas: pip install 'hwlab[figures]'; chips() needs nothing",
+    ]

@@ -94,6 +94,7 @@ FIELDS = {
     "usd_per_hour": "price",
     "chips_per_system": "chips in a system",
     "scale_up_chips": "chips that its links join",
+    "link_peers": "peers that share its links",
     "counts": "",
     "design_months": "design time",
 }

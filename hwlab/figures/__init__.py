@@ -16,7 +16,12 @@ __all__ = sorted(_HOME)
 def __getattr__(name):
     if name not in _HOME:
         raise AttributeError(f"hwlab.figures has no {name!r}; it has {', '.join(__all__)} and one module a topic")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    except ModuleNotFoundError as missing:
+        if missing.name.startswith("hwlab"):
+            raise
+        raise ImportError(f"hwlab.figures needs {missing.name}: pip install 'hwlab[figures]'") from missing
 
 
 def __dir__():

@@ -318,13 +318,23 @@ def chips_frame():
 
     Columns are named as the fields: "memory_bytes_per_s", "peak_flop_per_s.bf16", "counts.sms".
 
+    Raises
+    ------
+    ImportError
+        Where pandas is not installed.
+
     Examples
     --------
     >>> frame = chips_frame()
     >>> float(frame.loc["h100-sxm", "peak_flop_per_s.bf16"] / frame.loc["h100-sxm", "memory_bytes_per_s"])  # FLOP/byte
     295.3...
     """
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as missing:
+        raise ImportError(
+            "chips_frame() needs pandas: pip install 'hwlab[figures]'; chips() needs nothing"
+        ) from missing
 
     rows = [
         {key: getattr(c, key) for key in ("id", *_TEXT)} | {path: f.value for path, f in c.figures.items()}
