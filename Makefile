@@ -11,7 +11,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 
 # What the site is made of. Anything newer than the site rebuilds it; cells run again only when they or hwlab changed.
 WEB_SOURCES := $(shell find $(WEB) -type f ! -path '*/node_modules/*' ! -path '*/dist/*' ! -name node.lock) \
-  $(shell find hwlab -name '*.mjs' -o -name '*.css')
+  $(shell find hwlab -type f ! -path '*/__pycache__/*') pyproject.toml README.md
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book hwlab notebooks -type f ! -path '$(WEB)/*' ! -path '*/__pycache__/*' ! -path '*/.*')
 JUPYTER_BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all
 

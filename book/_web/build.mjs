@@ -1,11 +1,15 @@
 // Writes dist/: everything that a page of the book loads beyond the theme's own files. Run by `npm run build`.
 import { build } from "esbuild";
-import { cp, mkdir, readFile, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const figures = join(here, "../../hwlab/figures");
+const root = join(here, "../..");
+const figures = join(root, "hwlab/figures");
 const dist = join(here, "dist");
 const modules = join(here, "node_modules");
 
@@ -32,6 +36,22 @@ for (const [family, faces] of Object.entries(FONTS))
 for (const part of ["tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"])
   await cp(join(modules, "mathjax/es5", part), join(dist, "mathjax", part), { recursive: true });
 
+// Python for the page: what Pyodide starts from, packed here since a plain file server packs nothing and tells no progress;
+// and the wheel of the package as it stands, its name followed by a hash, so that a browser keeps it until it changes
+const { info } = JSON.parse(await readFile(join(modules, "pyodide/pyodide-lock.json"), "utf8"));
+const python = { lock: { info, packages: {} }, wheel: "", bytes: {} };
+await mkdir(join(dist, "pyodide"));
+await cp(join(modules, "pyodide/pyodide.mjs"), join(dist, "pyodide/pyodide.mjs"));
+for (const name of ["pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"]) {
+  const packed = gzipSync(await readFile(join(modules, "pyodide", name)), { level: 9 });
+  await writeFile(join(dist, "pyodide", `${name}.packed`), packed);
+  python.bytes[`pyodide/${name}.packed`] = packed.length;
+}
+execFileSync("python", ["-m", "hatchling", "build", "--target", "wheel", "--directory", dist], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+const [wheel] = await files(dist, ".whl");
+python.wheel = `${basename(wheel)}?${createHash("sha256").update(await readFile(wheel)).digest("hex").slice(0, 16)}`;
+python.bytes[python.wheel] = (await stat(wheel)).size;
+
 // Styles in one file and one order: names, symbols and the page first, print last, between them what else there is
 const sheet = (name) => join(here, "css", `${name}.css`);
 const first = ["tokens", "symbols", "icons", "book"].map(sheet);
@@ -50,9 +70,10 @@ for (const path of await files(figures, ".mjs"))
   if ((await readFile(path, "utf8")).includes("export default")) live.push(path);
 const common = {
   bundle: true, minify: true, format: "esm", target: "es2022", splitting: true, nodePaths: [modules],
-  outdir: dist, outExtension: { ".js": ".mjs" }, chunkNames: "parts/[name]-[hash]", logLevel: "warning",
+  outdir: dist, outExtension: { ".js": ".mjs" }, chunkNames: "part-[name]-[hash]", logLevel: "warning",
+  define: { PYTHON: JSON.stringify(python) },
 };
-await build({ ...common, entryPoints: own, external: ["./live/*", "./mathjax/*"] });
+await build({ ...common, entryPoints: own, external: ["./live/*", "./mathjax/*", "./pyodide/*"] });
 if (live.length) await build({ ...common, outdir: join(dist, "live"), entryPoints: live });
 
 await cp(join(here, "icon.svg"), join(dist, "icon.svg"));

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hwlab.costs.blocking import Scene, steps
+from hwlab.costs.blocking import ORDERS, Scene, steps
+from hwlab.figures.own import Number, Own, Pick
 
-_SIDE = 6
+_SIDE, _MOST = 6, 12
 SCENES: Mapping[str, tuple[str, Scene]] = {
     key: (title, Scene(m=_SIDE, k=_SIDE, n=_SIDE, block_m=tile, block_k=tile, block_n=tile, itemsize=4, order=order))
     for key, title, tile, order in (
@@ -17,6 +18,26 @@ SCENES: Mapping[str, tuple[str, Scene]] = {
     )
 }
 """One product of 6 x 6 matrices in float32, four ways; the last has the tiles of the third and another loop order."""
+
+
+def _scene(*, itemsize: str, **sizes) -> Scene:
+    return Scene(itemsize=int(itemsize), **sizes)
+
+
+OWN = Own(
+    build=_scene,
+    fields=(
+        Number("m", "Rows of A and C, m", 1, _MOST, 8),
+        Number("k", "Columns of A, rows of B, k", 1, _MOST, 8),
+        Number("n", "Columns of B and C, n", 1, _MOST, 8),
+        Number("block_m", "Tile along m", 1, _MOST, 4),
+        Number("block_k", "Tile along k", 1, _MOST, 1),
+        Number("block_n", "Tile along n", 1, _MOST, 4),
+        Pick("order", "Loops, outermost first", {order: ", ".join(order) for order in ORDERS}, "mnk"),
+        Pick("itemsize", "Element", {"1": "1 byte", "2": "2 bytes", "4": "4 bytes", "8": "8 bytes"}, "4"),
+    ),
+)
+"""A product of the reader's own, up to 12 in each dimension: what a phone can still draw legibly."""
 
 
 def frames(scene: Scene) -> list[dict]:
