@@ -509,7 +509,7 @@ EXERCISES = (
         hint="How many heads do the keys have, and how wide is each?",
         solution="""
             Queries have {{heads}} heads, keys and values {{kv_heads}} of {{head_dim}}: K is {{hidden}} × {{width}},
-            at 2 bytes a weight. Grouped queries make it {{ratio}} times smaller than Q, and the cache with it.
+            at two bytes a weight. Grouped queries make it {{ratio}} times smaller than Q, and the cache with it.
             """,
         mistakes=(
             Mistake(
@@ -733,6 +733,7 @@ def memo_facts():
     h100, h200 = chip("h100-sxm"), chip("h200-sxm")
     return {
         "gain": number(faster_memory_gains(), 3),
+        "intensity": number(arithmetic_intensity(32, 8192, 8192, dtype="bf16")),
         "ridge": number(ridge(h100, "bf16")),
         "h100": si(h100.memory_bytes_per_s, "B/s"),
         "h200": si(h200.memory_bytes_per_s, "B/s"),
@@ -756,9 +757,9 @@ MEMO = Memo(
     ),
     hint="Work out both gains by the roofline. Then ask who waits, and for what: the first token, or each next one?",
     solution="""
-        At 32 requests the memory binds: the intensity of a layer is near 32 FLOP a byte, and the H100's ridge is
-        {{ridge}}. First ask what is slow. If users wait for their first token, they queue, and a larger batch or more
-        chips help. If the text itself comes slowly, only a shorter step helps, and that is bought with bandwidth:
+        At 32 requests the memory binds: the intensity of a layer is {{intensity}} FLOP a byte, and the H100's ridge
+        is {{ridge}}. First ask what is slow. If users wait for their first token, they queue, and a larger batch or
+        more chips help. If the text itself comes slowly, only a shorter step helps, and that is bought with bandwidth:
         {{h200}} for {{h100}} gives {{gain}} times the tokens a second and a step as much shorter, for fewer than
         {{flip200}} rows of a layer. Twice the batch gives nearly twice the tokens on the chips we have and makes no one
         faster. In the layers neither gains from {{flip}} rows on; the KV cache, which is read for each user alone and
@@ -791,7 +792,7 @@ REVIEW = (
         answer=bytes_of_a_400_gigabit_link,
         unit="GB/s",
         hint="Networks are sold in bits, memory in bytes.",
-        solution="A byte has eight bits: 400 Gbit/s is 400/8 GB/s.",
+        solution="A byte has eight bits: divide by eight.",
         mistakes=(
             Mistake(value=lambda: 400e9, reply="That is still in bits: divide by eight."),
             Mistake(value=lambda: 400e9 * 8, reply="You multiplied by eight. A byte is larger than a bit."),
