@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def _questions() -> dict[str, Question]:
     questions = {}
     for module in pkgutil.iter_modules(__path__):
-        if module.name == "base":
+        if module.name in ("base", "bounds"):
             continue
         for record in import_module(f"{__name__}.{module.name}").QUESTIONS:
             if record.id in questions or not record.id.startswith(f"{module.name}-"):
@@ -39,7 +38,7 @@ def question(id: str) -> Question:
 
     Raises
     ------
-    KeyError
+    UnknownId
         If there is none; the message names the nearest ids.
 
     Examples
@@ -47,21 +46,23 @@ def question(id: str) -> Question:
     >>> question("matmul-bytes").title
     'the bytes of a product, as a function'
     """
-    try:
-        return _questions()[id]
-    except KeyError:
-        near = difflib.get_close_matches(id, _questions(), n=3, cutoff=0.4) or list(_questions())[:3]
-        raise KeyError(f"no question {id!r}; near it are {', '.join(near)}") from None
+    if id not in _questions():
+        from hwlab.specs.figure import UnknownId
+
+        raise UnknownId("question", id, _questions())
+    return _questions()[id]
 
 
 def check(id: str, attempt: str | float | Callable[..., float]) -> Checked:
     """Check an answer: your function for a code exercise, else a number or a text such as ``"134 MB"``.
 
     Your own function runs, on random inputs, beside the reference and beside programs with a planted mistake; when it
-    is wrong like one of those, the reply says so.
+    is wrong like one of those, the reply says so. It is stopped when it takes more than 5 seconds or 256 MiB.
 
     Raises
     ------
+    UnknownId
+        If there is no such question.
     TypeError
         If a code exercise gets no function, or another one gets something that is not a number.
 
@@ -83,6 +84,34 @@ def check(id: str, attempt: str | float | Callable[..., float]) -> Checked:
         return asked.judge(attempt)
     if not isinstance(asked, Numeric):
         raise TypeError(f"{id} is not checked by code: answer it in the page")
-    if callable(attempt):
-        raise TypeError(f"{id} asks for a number; you gave the function {attempt!r}")
-    return asked.judge(attempt if isinstance(attempt, str) else format(float(attempt), ".15g"))
+    if isinstance(attempt, str):
+        return asked.judge(attempt)
+    try:
+        if isinstance(attempt, bool):
+            raise TypeError
+        return asked.judge(format(float(attempt), ".15g"))
+    except TypeError:
+        raise TypeError(f'{id} asks for a number, or for a text like "134 MB"; you gave {attempt!r}') from None
+
+
+def check_source(id: str, source: str) -> Checked:
+    """Check the text of a function, which bears the name that the exercise's stub gives it. Pages do so.
+
+    Raises
+    ------
+    UnknownId
+        If there is no such question.
+    TypeError
+        If it is no code exercise.
+
+    Examples
+    --------
+    >>> check_source("matmul-bytes", "def product_bytes(m, k, n, itemsize):\\n    return m * k")
+    Wrong on 40 of 40 random inputs. For ...
+    """
+    from .base import Code
+
+    asked = question(id)
+    if not isinstance(asked, Code):
+        raise TypeError(f"{id} asks for no function")
+    return asked.judge_source(source)

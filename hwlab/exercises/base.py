@@ -7,15 +7,24 @@ stands for ``facts()["name"]``, so that numbers in prompts, hints, replies and s
 
 from __future__ import annotations
 
+import copy
+import inspect
+import linecache
 import math
+import numbers
 import random
 import re
+import reprlib
+import textwrap
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from hwlab.formula import number
-from hwlab.specs.quantities import SYMBOLS, read_quantity
+from hwlab.specs.quantities import BASES, SYMBOLS, read_quantity, written
+
+from .bounds import Stopped, bounded, place
 
 SAYS = MappingProxyType(
     {
@@ -24,7 +33,7 @@ SAYS = MappingProxyType(
         "low": "Too low.",
         "large": "Right digits, but {factor} times too large.",
         "small": "Right digits, but {factor} times too small.",
-        "unit": "That is in {given}; this asks for {wanted}.",
+        "unit": "You gave {given}; this asks for {wanted}.",
         "choose": "Choose one first.",
         "guess": "Give a number first, or skip.",
         "near": "You said {guess}: within a tenth of the answer, {answer}.",
@@ -86,7 +95,7 @@ class _Measured(Question):
 
     def show(self, value: float) -> str:
         """`value`, which is in the base unit, with three digits in the unit of the question."""
-        return f"{number(value / SYMBOLS[self.unit][0])} {self.unit}"
+        return written(number(value / SYMBOLS[self.unit][0]), self.unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +180,7 @@ class Numeric(_Measured):
         except ValueError as refusal:
             return Checked(question=self.id, right=False, says=f"{str(refusal)[0].upper()}{str(refusal)[1:]}.")
         if base not in (None, self.base):
-            return self._reply("unit", given=base, wanted=self.unit)
+            return self._reply("unit", given=BASES[base], wanted=self.unit)
         truth = self.answer()
 
         def close(x: float) -> bool:
@@ -283,22 +292,42 @@ class Code(Question):
     hint: str
     solution: str
 
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return self.answer.__name__
+
+    @property
+    def stub(self) -> str:
+        """The beginning of the function, to be completed."""
+        signature = inspect.signature(self.answer)
+        return f'def {self.name}{signature}:\n    """{inspect.getdoc(self.answer)}"""\n    return ...\n'
+
+    def cases(self) -> list[dict[str, object]]:
+        """The random inputs: the same ones each time, so that a reply can be compared with the one before."""
+        generator = random.Random(self.id)
+        return [dict(self.draw(generator)) for _ in range(NUM_CASES)]
+
     def judge(self, attempt: Callable[..., float]) -> Checked:
         """Run `attempt` on random inputs beside the reference and the mutants."""
-        generator = random.Random(self.id)
-        cases = [self.draw(generator) for _ in range(NUM_CASES)]
+        cases = self.cases()
+        if refusal := _refuses_call(attempt, cases[0]):
+            return self._wrong(f"{_named(attempt)} {refusal}")
+        file = getattr(getattr(inspect.unwrap(attempt), "__code__", None), "co_filename", None)
+        own = copy.deepcopy(cases)  # which it may change
         results = []
-        for case in cases:
-            call = f"{getattr(attempt, '__name__', 'your function')}({_written(case)})"
-            try:
-                result = attempt(*case.values())
-            except Exception as error:  # whatever the reader's function raises is the reply
-                return self._wrong(f"{call} raised {type(error).__name__}: {error}")
-            try:
-                results.append(float(result))
-            except (TypeError, ValueError):
-                return self._wrong(f"{call} returned {result!r}; return a number.")
-        truths = [self.answer(*case.values()) for case in cases]
+        try:
+            with bounded():
+                for case, values in zip(cases, own, strict=True):
+                    refusal, value = _as_number(attempt(*values.values()))
+                    if refusal:
+                        return self._wrong(f"{_named(attempt, case)} returned {refusal}.")
+                    results.append(value)
+        except Stopped as stopped:
+            return self._wrong(f"{_named(attempt, case)} {stopped}{place(stopped.__traceback__, file)}.")
+        except (Exception, SystemExit) as error:  # whatever the reader's function raises is the reply
+            return self._wrong(f"{_named(attempt, case)} raised {_told(error)}{place(error.__traceback__, file)}.")
+        truths = [self.answer(**case) for case in cases]
         wrong = [i for i in range(NUM_CASES) if not _same(results[i], truths[i])]
         if not wrong:
             return Checked(question=self.id, right=True, says=f"Right on {NUM_CASES} random inputs.")
@@ -307,9 +336,35 @@ class Code(Question):
             f"For {_written(cases[first])} you return {number(results[first], 6)}; right is {number(truths[first], 6)}."
         )
         for mutant in self.mutants:
-            if all(_same(results[i], mutant.function(*cases[i].values())) for i in range(NUM_CASES)):
+            if all(_same(results[i], mutant.function(**cases[i])) for i in range(NUM_CASES)):
                 return self._wrong(f"{mutant.reply} {example}")
         return self._wrong(f"Wrong on {len(wrong)} of {NUM_CASES} random inputs. {example}")
+
+    def judge_source(self, source: str) -> Checked:
+        """Run `source`, which defines the function under the reference's name, and judge that function.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the person stops it.
+        """
+        file = f"<{self.id}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        namespace: dict[str, object] = {"__name__": "__main__"}
+        try:
+            code = compile(source, file, "exec", dont_inherit=True)
+            with bounded():
+                exec(code, namespace)
+        except SyntaxError as error:
+            line = (error.text or "").strip()
+            return self._wrong(f"Line {error.lineno} is no Python: {error.msg}{f', in `{line}`' if line else ''}.")
+        except Stopped as stopped:
+            return self._wrong(f"The code {stopped}{place(stopped.__traceback__, file)}.")
+        except (Exception, SystemExit) as error:
+            return self._wrong(f"The code raised {_told(error)}{place(error.__traceback__, file)}.")
+        if not callable(namespace.get(self.name)):
+            return self._wrong(f"There is no function called {self.name}: begin it with `def {self.name}(`.")
+        return self.judge(namespace[self.name])
 
     def _wrong(self, says: str) -> Checked:
         return Checked(question=self.id, right=False, says=says)
@@ -317,6 +372,56 @@ class Code(Question):
 
 NUM_CASES = 40
 """Random inputs that a function is run on."""
+
+
+def _named(attempt: Callable[..., float], case: Mapping[str, object] | None = None) -> str:
+    """The function, or the call of it, in a sentence."""
+    name = getattr(attempt, "__name__", "")
+    if not name.isidentifier():
+        return "Your function" + (f" with {_written(case)}" if case else "")
+    return name + (f"({_written(case)})" if case else "")
+
+
+def _told(error: BaseException) -> str:
+    """An exception's type and what it says."""
+    return textwrap.shorten(traceback.format_exception_only(error)[-1], 200)
+
+
+def _refuses_call(attempt: Callable[..., float], case: Mapping[str, object]) -> str:
+    """Why `attempt` cannot be called with such a case; empty if it can."""
+    try:
+        signature = inspect.signature(attempt)
+    except (TypeError, ValueError):  # built in: the call will tell
+        return ""
+    try:
+        signature.bind(*case.values())
+    except TypeError:
+        return f"takes {signature}; it is called with {len(case)} values: {', '.join(case)}, in this order."
+    return ""
+
+
+def _as_number(result: object) -> tuple[str, float]:
+    """What is wrong with a result, or nothing, and the result as a number."""
+    if not isinstance(result, type) and getattr(result, "ndim", None) == 0:
+        result = result.item()  # NumPy's and JAX's scalars
+    shown = reprlib.repr(result)
+    if result is None:
+        return "None: end it with `return` and the number", math.nan
+    if isinstance(result, (str, bytes)):
+        return f"the text {shown}; return a number, without quotes", math.nan
+    if isinstance(result, bool):
+        return f"{shown}; return a number, not true or false", math.nan
+    if isinstance(result, numbers.Complex) and not isinstance(result, numbers.Real):
+        return f"{shown}, a complex number; return a real one", math.nan
+    if getattr(result, "ndim", 0):
+        return f"an array of shape {result.shape}; return one number", math.nan
+    try:
+        value = float(result)
+    except (TypeError, ValueError):
+        return f"{shown}, of type {type(result).__name__}; return a number", math.nan
+    except OverflowError:
+        return "an integer of more than 300 digits", math.nan
+    return ("" if math.isfinite(value) else f"{value}; return a finite number"), value
 
 
 def _same(a: float, b: float) -> bool:

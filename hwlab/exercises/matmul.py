@@ -432,7 +432,7 @@ EXERCISES = (
             ),
             Mistake(
                 value=lambda: bytes_of_the_layer() / MiB * 1e6,
-                reply="You divided by 2^20. That gives {{mebibytes}}; a MB is 10^6 bytes.",
+                reply="You divided by 2²⁰. That gives {{mebibytes}}; a MB is 10⁶ bytes.",
             ),
         ),
     ),
@@ -530,7 +530,7 @@ EXERCISES = (
             ),
             Mistake(
                 value=lambda: bytes_of_the_keys() / MiB * 1e6,
-                reply="You divided by 2^20. That gives {{mebibytes}}; a MB is 10^6 bytes.",
+                reply="You divided by 2²⁰. That gives {{mebibytes}}; a MB is 10⁶ bytes.",
             ),
         ),
     ),
@@ -714,7 +714,7 @@ EXERCISES = (
             ),
             Mistake(
                 value=lambda: traffic_in_tiles_of_128() / GiB * 1e9,
-                reply="You divided by 2^30. That gives {{gibibytes}}; a GB is 10^9 bytes.",
+                reply="You divided by 2³⁰. That gives {{gibibytes}}; a GB is 10⁹ bytes.",
             ),
         ),
     ),
@@ -808,11 +808,11 @@ REVIEW = (
         label="Time",
         answer=seconds_for_the_work,
         unit="s",
-        hint="Tera is 10^12. Subtract the exponents.",
-        solution="1.4 × 10^14 over 10^14 a second.",
+        hint="Tera is 10¹². Subtract the exponents.",
+        solution="1.4 × 10¹⁴ over 10¹⁴ a second.",
         mistakes=(
             Mistake(value=lambda: 1 / seconds_for_the_work(), reply="You divided the rate by the work. Turn it over."),
-            Mistake(value=lambda: 1.4e14 / 100e9, reply="You took tera for giga. Tera is 10^12."),
+            Mistake(value=lambda: 1.4e14 / 100e9, reply="You took tera for giga. Tera is 10¹²."),
         ),
     ),
     Numeric(
@@ -822,11 +822,11 @@ REVIEW = (
         answer=gigabytes_of_80_gib,
         unit="GB",
         tolerance=0.005,
-        hint="A GiB is 2^30 bytes, a GB is 10^9.",
+        hint="A GiB is 2³⁰ bytes, a GB is 10⁹.",
         facts=lambda: {"more": f"{number(100 * (GiB / 1e9 - 1), 2)} %"},
-        solution="80 × 2^30 bytes over 10^9: {{more}} more than the number on the box.",
+        solution="80 × 2³⁰ bytes over 10⁹: {{more}} more than the number on the box.",
         mistakes=(
-            Mistake(value=lambda: 80e9, reply="You read GiB as GB. A GiB is 1024^3 bytes."),
+            Mistake(value=lambda: 80e9, reply="You read GiB as GB. A GiB is 1024³ bytes."),
             Mistake(
                 value=lambda: 80e9 * 1e9 / GiB, reply="You divided where you should multiply: a GiB is the larger one."
             ),
@@ -840,10 +840,12 @@ REVIEW = (
 
 
 def product_bytes(m, k, n, itemsize):
+    """Least bytes moved by x[m, k] @ w[k, n] -> y[m, n]."""
     return (m * k + k * n + m * n) * itemsize
 
 
 def blocked_product_bytes(m, k, n, block, itemsize):
+    """Bytes moved when each tile of C stays until done."""
     a = math.ceil(n / block) * m * k  # once a column of tiles
     b = math.ceil(m / block) * k * n  # once a row of tiles
     return (a + b + m * n) * itemsize  # C is written once
@@ -889,6 +891,10 @@ CODE = (
                 function=lambda m, k, n, itemsize: (m * k + m * k * n + m * n) * itemsize,
                 reply="You read the weights again for every row: they cross once for all m.",
             ),
+            Mutant(
+                function=lambda m, k, n, itemsize: 2 * m * k * n,
+                reply="You counted FLOP. Bytes are moved once for each element, not once for each multiplication.",
+            ),
         ),
     ),
     Code(
@@ -926,6 +932,24 @@ CODE = (
             Mutant(
                 function=lambda m, k, n, block, itemsize: (m * k + k * n + m * n) * itemsize,
                 reply="You moved each array once: that needs fast memory for all of B, not for a tile.",
+            ),
+            Mutant(
+                function=lambda m, k, n, block, itemsize: (
+                    (math.ceil(n / block) * m * k + math.ceil(m / block) * k * n) * itemsize
+                ),
+                reply="You left out C: each of its tiles is written once.",
+            ),
+            Mutant(
+                function=lambda m, k, n, block, itemsize: (
+                    (math.ceil(n / block) * m * k + math.ceil(m / block) * k * n + 2 * m * n) * itemsize
+                ),
+                reply="You read C before the first sum: its tile starts at zero, and is only written.",
+            ),
+            Mutant(
+                function=lambda m, k, n, block, itemsize: (
+                    math.ceil(n / block) * m * k + math.ceil(m / block) * k * n + m * n
+                ),
+                reply="You counted elements: each takes `itemsize` bytes.",
             ),
         ),
     ),

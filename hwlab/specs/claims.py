@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from .figure import UnknownId
+
 SOURCE_TEXTS = ("essay", "article", "conversation")
 VERDICTS = ("confirmed", "corrected", "disputed", "definition", "unchecked")
 CHECKS = ("lookup", "formula", "simulation", "measurement", "definition", "opinion")
@@ -82,19 +84,17 @@ def claim(id: str) -> Claim:
 
     Raises
     ------
-    KeyError
-        If there is none.
+    UnknownId
+        If there is none; the message names the nearest.
 
     Examples
     --------
     >>> claim("C009").figures, claim("C009").verdict
     (('1.4e14 FLOP',), 'confirmed')
     """
-    try:
-        return _ledger()[id]
-    except KeyError:
-        first, *_, last = _ledger()
-        raise KeyError(f"no claim {id!r}; ids run from {first} to {last}") from None
+    if id not in _ledger():
+        raise UnknownId("claim", id, _ledger())
+    return _ledger()[id]
 
 
 def claims(*, chapter: int | None = None, verdict: str | None = None) -> tuple[Claim, ...]:

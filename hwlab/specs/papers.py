@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
+from .figure import UnknownId
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
@@ -62,10 +64,10 @@ def paper(id: str) -> Paper:
 
     Raises
     ------
-    KeyError
-        If there is none; the message names those on record.
+    UnknownId
+        If there is none; the message names the nearest.
     """
     for record in papers():
         if record.id == id:
             return record
-    raise KeyError(f"no paper {id!r}; on record are {', '.join(record.id for record in papers())}")
+    raise UnknownId("paper", id, [record.id for record in papers()])

@@ -24,6 +24,7 @@ def _symbols() -> dict[str, tuple[float, str]]:
             table[f"{prefix}{name}/s"] = (factor, "byte/s")
         for name in ("b", "bit", "bits"):
             table[f"{prefix}{name}"] = (factor, "bit")
+            table[f"{prefix}{name}/s"] = (factor, "bit/s")
         for name in ("FLOP", "FLOPs"):
             table[f"{prefix}{name}"] = (factor, "FLOP")
             table[f"{prefix}{name}/s"] = (factor, "FLOP/s")
@@ -38,13 +39,29 @@ def _symbols() -> dict[str, tuple[float, str]]:
 
 
 SYMBOLS = MappingProxyType(_symbols())
-"""Unit symbol -> (factor, base unit). The base units are byte, bit, byte/s, FLOP, FLOP/s, FLOP/byte, s, and 1."""
+"""Unit symbol -> (factor, base unit)."""
+
+BASES = MappingProxyType(
+    {
+        "byte": "bytes",
+        "bit": "bits",
+        "byte/s": "bytes a second",
+        "bit/s": "bits a second",
+        "FLOP": "FLOP",
+        "FLOP/s": "FLOP a second",
+        "FLOP/byte": "FLOP a byte",
+        "s": "a time",
+        "1": "a count or a share",
+    }
+)
+"""Every base unit, and what a number in it is called in a sentence."""
 
 REFUSALS = MappingProxyType(
     {
         "number": "give a number, with a unit if you like",
         "comma": "write decimals with a point: {better}",
         "positive": "give a number above zero",
+        "large": "that number is too large to work with: check its exponent",
         "two": "the unit {symbol} could mean {units}: write the one you mean",
         "unknown": "the unit {symbol} is not known here",
     }
@@ -102,12 +119,22 @@ def read_quantity(text: str) -> tuple[float, str | None]:
         raise ValueError(REFUSALS["comma"].format(better=f"{digits}.{comma[1]}"))
     value = float(digits.replace(",", "") + "e" + (exponent or power or "0"))
     if not 0 < value < float("inf"):
-        raise ValueError(REFUSALS["positive"])
+        raise ValueError(REFUSALS["large" if value > 0 else "positive"])
     symbol = symbol.strip()
     if not symbol:
         return value, None
     factor, base = _unit(re.sub(r"\s*/\s*", "/", symbol))
     return value * factor, base
+
+
+def written(number: str, symbol: str) -> str:
+    """A formatted number with its unit, which is a singular for one.
+
+    >>> written("1", "tokens"), written("2", "tokens"), written("1", "FLOP/s"), written("1", "µs")
+    ('1 token', '2 tokens', '1 FLOP/s', '1 µs')
+    """
+    one = symbol.removesuffix("s")
+    return f"{number} {one if number == '1' and SYMBOLS.get(one) == SYMBOLS[symbol] else symbol}"
 
 
 def _unit(symbol: str) -> tuple[float, str]:

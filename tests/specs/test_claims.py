@@ -5,6 +5,7 @@ import re
 import pytest
 
 from hwlab.specs.claims import CHECKS, SOURCE_TEXTS, VERDICTS, Claim, claim, claims
+from hwlab.specs.figure import UnknownId
 
 
 def test_there_are_334_claims_and_each_is_in_one_chapter():
@@ -42,9 +43,11 @@ def test_the_ledger_names_no_file_of_a_workplace_and_no_claim_set_aside():
         assert all(source.count("(") == source.count(")") for source in c.sources), c.id
 
 
-def test_an_unknown_claim_is_refused_with_the_range_of_ids():
-    with pytest.raises(KeyError, match="C001 to C337"):
-        claim("C999")
+def test_an_unknown_claim_is_refused_with_the_nearest_ids():
+    with pytest.raises(UnknownId, match="no claim 'C0091'; nearest: C091, C009"):
+        claim("C0091")
+    with pytest.raises(UnknownId, match="no claim None"):
+        claim(None)
     with pytest.raises(ValueError, match="must be one of confirmed"):
         claims(verdict="true")
 

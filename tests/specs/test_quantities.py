@@ -2,7 +2,7 @@
 
 import pytest
 
-from hwlab.specs.quantities import SYMBOLS, read_quantity
+from hwlab.specs.quantities import BASES, SYMBOLS, read_quantity
 
 READ = {
     "134 MB": (134e6, "byte"),
@@ -11,6 +11,7 @@ READ = {
     "1.34e8 B": (1.34e8, "byte"),
     "128 MiB": (2.0**27, "byte"),
     "1.07 Gbit": (1.07e9, "bit"),
+    "400 Gbit/s": (400e9, "bit/s"),
     "40 us": (40e-6, "s"),
     "40.1 µs": (40.1e-6, "s"),
     "40.1 μs": (40.1e-6, "s"),  # the Greek letter
@@ -38,7 +39,8 @@ REFUSED = {
     "1,02,4": "point",
     "-3": "above zero",
     "0": "above zero",
-    "1e999": "above zero",
+    "1e999": "too large",
+    "9" * 500: "too large",
     "3 mb": "MB or Mb",
     "3 gflops": "could mean",
     "3 parsec": "not known here",
@@ -55,6 +57,10 @@ def test_a_quantity_is_read_in_its_base_unit(text):
 def test_what_cannot_be_read_is_refused_with_a_reason(text):
     with pytest.raises(ValueError, match=REFUSED[text]):
         read_quantity(text)
+
+
+def test_every_base_unit_has_words_for_a_sentence():
+    assert {base for _, base in SYMBOLS.values()} == set(BASES)
 
 
 def test_bits_and_bytes_stay_apart_and_binary_prefixes_are_larger():

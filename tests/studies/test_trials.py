@@ -125,5 +125,5 @@ def test_a_claim_is_bound_once_and_only_if_it_exists():
         trial("C006")(lambda: None)
     with pytest.raises(KeyError, match="no trial recomputes claim C337"):
         try_claim("C337")
-    with pytest.raises(KeyError, match="kaplan-2020"):
-        paper("nobody-1999")
+    with pytest.raises(KeyError, match="no paper 'kaplan'; nearest: kaplan-2020"):
+        paper("kaplan")
