@@ -1,7 +1,7 @@
 """Sphinx extension: a page asks nothing of any other host, and nothing of its own that it does not need.
 
 What `npm run build` left in book/_web/dist goes into the site as _static/web. The theme's icon library (0.5 MB) makes
-room for a few masks; MathJax and the live figures come when they are near the viewport. Links to a source repository
+room for a few masks; the live figures come when they are near the viewport. Links to a source repository
 exist when HWLAB_REPOSITORY names one, as in https://github.com/owner/name.
 """
 

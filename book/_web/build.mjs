@@ -32,10 +32,6 @@ for (const [family, faces] of Object.entries(FONTS))
     await cp(join(modules, "@fontsource", family, "files", name), join(dist, "fonts", name));
   }
 
-// MathJax as it comes: TeX in, HTML and CSS out, with its own fonts and the extensions it loads when a formula asks
-for (const part of ["tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"])
-  await cp(join(modules, "mathjax/es5", part), join(dist, "mathjax", part), { recursive: true });
-
 // Python for the page: what Pyodide starts from, packed here since a plain file server packs nothing and tells no progress;
 // and the wheel of the package as it stands, its name followed by a hash, so that a browser keeps it until it changes
 const { info } = JSON.parse(await readFile(join(modules, "pyodide/pyodide-lock.json"), "utf8"));
@@ -63,8 +59,8 @@ await build({
   bundle: true, minify: true, external: ["fonts/*"], outfile: join(dist, "book.css"), logLevel: "warning",
 });
 
-// Modules: what stands in this folder, and every live element of hwlab that exports a view of itself
-const own = (await files(here, ".mjs")).filter((path) => !path.endsWith("build.mjs"));
+// Modules: what stands in this folder and is for a page, and every live element of hwlab that exports a view of itself
+const own = (await files(here, ".mjs")).filter((path) => !/(build|typeset)\.mjs$/.test(path));
 const live = [];
 for (const path of await files(figures, ".mjs"))
   if ((await readFile(path, "utf8")).includes("export default")) live.push(path);
@@ -73,7 +69,7 @@ const common = {
   outdir: dist, outExtension: { ".js": ".mjs" }, chunkNames: "part-[name]-[hash]", logLevel: "warning",
   define: { PYTHON: JSON.stringify(python) },
 };
-await build({ ...common, entryPoints: own, external: ["./live/*", "./mathjax/*", "./pyodide/*"] });
+await build({ ...common, entryPoints: own, external: ["./live/*", "./pyodide/*"] });
 if (live.length) await build({ ...common, outdir: join(dist, "live"), entryPoints: live });
 
 await cp(join(here, "icon.svg"), join(dist, "icon.svg"));

@@ -20,6 +20,14 @@ function showRead(read = {}) {
 try { showRead(JSON.parse(localStorage.getItem("hw:progress"))?.read); } catch { /* nothing kept, or a browser that keeps nothing */ }
 document.addEventListener("hw:progress", (event) => showRead(event.detail.read));
 
+// --- A formula that scrolls sideways is within reach of the keyboard ---
+const widths = new ResizeObserver((entries) => {
+  for (const { target } of entries)
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+});
+document.querySelectorAll('.math > mjx-container[display="true"]').forEach((formula) => widths.observe(formula));
+
 // --- Terms: the glossary's own words, on hover and on focus; Escape closes ---
 const glossaries = new Map();
 const glossary = (address) => {
@@ -56,7 +64,6 @@ async function show(link) {
   document.body.append(tip);
   tip.hidden = false;
   link.setAttribute("aria-describedby", tip.id);
-  await window.MathJax?.typesetPromise?.([tip]).catch(() => {});
   const at = link.getClientRects()[0], width = tip.offsetWidth;
   const below = at.bottom + tip.offsetHeight + 12 < innerHeight || at.top < tip.offsetHeight + 12;
   tip.style.left = `${scrollX + Math.max(8, Math.min(at.left, root.clientWidth - width - 8))}px`;

@@ -47,6 +47,5 @@ def settle(page):
     page.wait_for_load_state("networkidle")
     page.wait_for_function("""() => {
         const all = (selector, holds) => [...document.querySelectorAll(selector)].every(holds);
-        return all(".hw-live", el => el.dataset.ready || el.dataset.failed)
-            && all(".math", el => el.querySelector("mjx-container") || !el.offsetParent);
+        return all(".hw-live", el => el.dataset.ready || el.dataset.failed);
     }""")

@@ -70,7 +70,8 @@ def test_the_doctests_of_the_extensions_hold():
     import blocks
     import contents
     import drawings
+    import formulas
 
-    for module in (blocks, contents, drawings, offline):
+    for module in (blocks, contents, drawings, formulas, offline):
         result = doctest.testmod(module)
         assert result.attempted and not result.failed, module.__name__
