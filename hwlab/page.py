@@ -7,13 +7,18 @@ any other Python.
 
 from __future__ import annotations
 
+import ast
+import io
 import json
+import linecache
 import re
 import time
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 
-ENTRIES = ("frames",)
+ENTRIES = ("check", "frames", "run")
 """What a page may call."""
 
 
@@ -50,6 +55,101 @@ def frames(module: str, values: Mapping[str, object]) -> Iterator[dict]:
     if not hasattr(machine, "OWN"):
         raise ValueError(f"hwlab.figures.{module} is no machine that takes a scene of the reader's own")
     yield from computed(machine.frames, machine.OWN, values)
+
+
+MOST_PRINTED = 20_000
+"""Characters of printed text that a page takes from one call."""
+
+
+class _Printed(io.StringIO):
+    """Keeps what is printed, up to a limit: a loop that prints for ever shall not fill the page."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, MOST_PRINTED - self.tell())])
+        return len(text)
+
+
+def check(id: str, source: str) -> dict:
+    """Judge the text of a reader's function.
+
+    Returns
+    -------
+    dict
+        ``right``, what it ``says`` and what the function ``printed``.
+
+    Raises
+    ------
+    UnknownId, TypeError
+        As `hwlab.exercises.check_source`.
+
+    Examples
+    --------
+    >>> check("matmul-bytes", "def product_bytes(m, k, n, itemsize): return m * n")["right"]
+    False
+    """
+    from hwlab.exercises import check_source
+
+    with redirect_stdout(_Printed()) as printed, redirect_stderr(printed):
+        found = check_source(id, source)
+    return {"right": found.right, "says": found.says, "printed": printed.getvalue()}
+
+
+def run(cells: Sequence[str]) -> dict:
+    """Run cells one after another in a namespace of their own, and give the output of the last one.
+
+    Returns
+    -------
+    dict
+        ``printed`` text; the last expression's value as ``text`` and, where it has one, as ``html``, else None; and
+        ``error``, a traceback, or None. After an error, ``cell`` is the number of the cell that it arose in.
+
+    Examples
+    --------
+    >>> run(["a = 20", "print(a)\\na + 1"])
+    {'printed': '20\\n', 'text': '21', 'html': None, 'error': None, 'cell': 2}
+    >>> print(run(["1 / 0", "2"])["error"])
+    Traceback (most recent call last):
+      File "<cell 1>", line 1, in <module>
+        1 / 0
+    ...
+    ZeroDivisionError: division by zero
+    """
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    shown: dict[str, object] = {"printed": "", "text": None, "html": None, "error": None}
+    for number, source in enumerate(cells, 1):
+        with redirect_stdout(_Printed()) as printed, redirect_stderr(printed):
+            try:
+                value = _run_cell(source, f"<cell {number}>", namespace)
+                last = number == len(cells) and value is not None
+                shown |= {"text": repr(value), "html": _html(value)} if last else {}
+            except BaseException as error:  # whatever the reader's code raises, the page shows
+                shown["error"] = _traceback(error)
+        shown |= {"printed": printed.getvalue(), "cell": number}
+        if shown["error"]:
+            break
+    return shown
+
+
+def _run_cell(source: str, file: str, namespace: dict[str, object]) -> object:
+    """Run one cell; the value of its last line where that is an expression, as a notebook shows it."""
+    linecache.cache[file] = (len(source), None, [f"{line}\n" for line in source.splitlines()], file)
+    body = ast.parse(source, file).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    exec(compile(ast.Module(body, []), file, "exec", dont_inherit=True), namespace)
+    return last and eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), namespace)
+
+
+def _html(value: object) -> str | None:
+    html = getattr(value, "_repr_html_", None)
+    return html() if html and not isinstance(value, type) else None
+
+
+def _traceback(error: BaseException) -> str:
+    """The traceback from the reader's own code on."""
+    frames = error.__traceback__
+    while frames and not frames.tb_frame.f_code.co_filename.startswith("<cell "):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
 
 
 class Call:

@@ -349,7 +349,7 @@ class Code(Question):
             If the person stops it.
         """
         file = f"<{self.id}>"
-        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        linecache.cache[file] = (len(source), None, [f"{line}\n" for line in source.splitlines()], file)
         namespace: dict[str, object] = {"__name__": "__main__"}
         try:
             code = compile(source, file, "exec", dont_inherit=True)
