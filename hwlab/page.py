@@ -101,7 +101,7 @@ def run(cells: Sequence[str]) -> dict:
     -------
     dict
         ``printed`` text; the last expression's value as ``text`` and, where it has one, as ``html``, else None; and
-        ``error``, a traceback, or None. After an error, ``cell`` is the number of the cell that it arose in.
+        ``error``, a traceback, or None. ``cell`` is the number of the last cell that ran, which is where an error arose.
 
     Examples
     --------
@@ -115,16 +115,17 @@ def run(cells: Sequence[str]) -> dict:
     ZeroDivisionError: division by zero
     """
     namespace: dict[str, object] = {"__name__": "__main__"}
-    shown: dict[str, object] = {"printed": "", "text": None, "html": None, "error": None}
+    shown = {"printed": "", "text": None, "html": None, "error": None, "cell": 0}
     for number, source in enumerate(cells, 1):
+        shown |= {"text": None, "html": None, "cell": number}
         with redirect_stdout(_Printed()) as printed, redirect_stderr(printed):
             try:
                 value = _run_cell(source, f"<cell {number}>", namespace)
-                last = number == len(cells) and value is not None
-                shown |= {"text": repr(value), "html": _html(value)} if last else {}
+                if value is not None:
+                    shown |= {"text": repr(value), "html": _html(value)}
             except BaseException as error:  # whatever the reader's code raises, the page shows
                 shown["error"] = _traceback(error)
-        shown |= {"printed": printed.getvalue(), "cell": number}
+        shown["printed"] = printed.getvalue()
         if shown["error"]:
             break
     return shown
