@@ -8,10 +8,13 @@
 ``{opening}``
     The question of the chapter (argument) and, as a definition list, what it promises and needs. The chapter's die
     comes with it.
+
+An output of a cell that is set in columns keeps them on a narrow screen and scrolls; other printed lines wrap.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import contents
@@ -169,6 +172,18 @@ class Opening(SphinxDirective):
         return [*contents.head(self.env.docname), node, *messages]
 
 
+class KeepColumns(SphinxPostTransform):
+    """Tells printed tables, which must not wrap, from printed sentences, which must."""
+
+    default_priority = 5
+
+    def run(self, **_: object) -> None:
+        """Once a page and builder."""
+        for output in self.document.findall(nodes.literal_block):
+            if "output" in output["classes"] and re.search(r"\S {2,}\S", output.astext()):
+                output["classes"].append("columns")
+
+
 def _terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Marks each link to a term of the glossary, which the page fills with its definition."""
     for link in doctree.findall(nodes.reference):
@@ -185,5 +200,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(block)
     app.add_transform(TakeCells)
     app.add_post_transform(NameTitles)
+    app.add_post_transform(KeepColumns)
     app.connect("doctree-resolved", _terms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -47,6 +47,8 @@ WORDS = {
     "source": "Source",
     "also": "also given as",
     "download": "All figures as a CSV file",
+    "nothing": "no chip of that name",
+    "elsewhere": "none of this kind, {count} of others",
 }
 KIND_NAMES = {
     "cpu": "CPU",
@@ -163,8 +165,9 @@ def table(records: tuple[Chip, ...], words: dict[str, str], download: str) -> st
         f'<label for="show-{kind}">{escape(name[0].upper() + name[1:])}</label>'
         for kind, name in kinds
     )
+    said = " ".join(f'data-{key}="{escape(words[key])}"' for key in ("search", "nothing", "elsewhere"))
     return (
-        f'<div class="catalogue" data-search="{escape(words["search"])}">'
+        f'<div class="catalogue" {said}>'
         f'<fieldset class="filter"><legend>{escape(words["show"])}</legend>{buttons}</fieldset>'
         f'<table class="chip-table"><thead><tr>{heads}</tr></thead>{bodies}</table>'
         f'<p class="chip-file"><a href="{download}" download>{escape(words["download"])}</a></p></div>'
@@ -189,6 +192,7 @@ def _body(c: Chip, dtype: str | None, bars, numbers: dict[str, int], words: dict
     ridge = peak / c.memory_bytes_per_s if peak and c.memory_bytes_per_s else None
     memory = str(c.figures["memory_bytes"]).split() if c.memory_bytes else ("", "")
     area, side = c.die_area_mm2, math.sqrt(c.die_area_mm2 or 0)
+    covers = ", ".join(filter(None, ("mm²", c.figures["die_area_mm2"].qualifier))) if area else ""
     row = (
         f'<th scope="row"><span class="name">{escape(c.name)}</span>'
         f'<span class="maker">{escape(c.vendor)} · {c.year}</span></th>'
@@ -198,7 +202,7 @@ def _body(c: Chip, dtype: str | None, bars, numbers: dict[str, int], words: dict
         + cell("memory", c.memory_bytes, _amount(memory[0], f"{memory[-1]} {c.memory_kind or ''}".rstrip()))
         + cell("ridge", ridge, _amount(number(ridge or 0), "OP/B" if integer else "FLOP/B"))
         + cell("power", c.tdp_watts, _amount(*(str(c.figures["tdp_watts"]).split() if c.tdp_watts else ("", ""))))
-        + cell("die", area, f'<i class="die-scale" style="--mm:{side:.1f}"></i>{_amount(number(area or 0, 6), "mm²")}')
+        + cell("die", area, f'<i class="die-scale" style="--mm:{side:.1f}"></i>{_amount(number(area or 0, 6), covers)}')
     )
     return (
         f'<tbody id="{c.id}" data-kind="{c.kind}"><tr>{row}</tr><tr class="record"><td colspan="8"><details>'

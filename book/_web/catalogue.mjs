@@ -18,18 +18,22 @@ function start(catalogue) {
 
   const fieldset = catalogue.querySelector(".filter");
   const search = Object.assign(document.createElement("input"), { type: "search", className: "search", placeholder: "h100, apple, 2024", autocomplete: "off" });
-  search.setAttribute("aria-label", catalogue.dataset.search);
+  const label = Object.assign(document.createElement("label"), { className: "by" });
+  label.append(catalogue.dataset.search, search);
   const count = Object.assign(document.createElement("output"), { className: "count" });
-  fieldset.append(search, count);
+  fieldset.append(label, count);
   const show = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const kind = fieldset.querySelector(":checked").id.replace("show-", "");
-    let shown = 0;
+    let shown = 0, found = 0;
     for (const body of bodies) {
       body.hidden = !words.every((word) => text.get(body).includes(word));
-      if (!body.hidden && (kind === "all" || kind === body.dataset.kind)) shown += 1;
+      if (body.hidden) continue;
+      found += 1;
+      if (kind === "all" || kind === body.dataset.kind) shown += 1;
     }
-    count.value = `${shown} / ${bodies.length}`;
+    const { nothing, elsewhere } = catalogue.dataset;
+    count.value = shown ? `${shown} / ${bodies.length}` : found ? elsewhere.replace("{count}", found) : nothing;
   };
   fieldset.addEventListener("input", show);
   show();

@@ -60,8 +60,11 @@ async function render({ model, el }) {
     for (const { name, stops, show } of moved) show(model.get(name), stops && view.signal(`shown_${name}`));
     const refusal = view.signal("out_refusal");
     say(sentence, refusal || view.signal("out_says"), Boolean(refusal));
-    if (arithmetic?.open) fillLines(arithmetic, refusal ? [refusal] : Array.from({ length: lines }, (_, i) => view.signal(`out_line${i}`)));
-    if (data.open) fillTable(data, columns, refusal ? [] : view.data("table"));
+    slot.dataset.refusal = refusal; // said where the curve would be, too: the sentence may be off a small screen
+    for (const details of [arithmetic, data]) details?.toggleAttribute("hidden", Boolean(refusal)); // nothing to unfold
+    if (refusal) return;
+    if (arithmetic?.open) fillLines(arithmetic, Array.from({ length: lines }, (_, i) => view.signal(`out_line${i}`)));
+    if (data.open) fillTable(data, columns, view.data("table"));
   };
   const redraw = onceAFrame(follow);
   for (const { name } of controls) model.on(`change:${name}`, redraw);

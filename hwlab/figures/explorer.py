@@ -535,7 +535,9 @@ def _chart(x, y, along, curves, rules):
             ),
         ]
     you = alt.Chart(here).transform_calculate(x=f"in_{x.name}", y="out_value").transform_filter(answers)
-    right, low = f"scale('x', in_{x.name}) > 0.6 * width", "scale('y', out_value) > height - 40"
+    # the value stands to the right of the point where there is room, else above it: a curve that rises lies below there
+    right = f"scale('x', in_{x.name}) > width - 100"
+    above = f"({right} || scale('y', out_value) > height - 40)"
     layers += [
         you.mark_rule(style="drop").encode(alt.X("x:Q"), alt.Y("y:Q"), y2=alt.value("height")),
         you.mark_point(style="you").encode(alt.X("x:Q"), alt.Y("y:Q")),
@@ -543,8 +545,8 @@ def _chart(x, y, along, curves, rules):
             style="you-label",
             align=alt.expr(f"{right} ? 'right' : 'left'"),
             dx=alt.expr(f"{right} ? -12 : 12"),
-            baseline=alt.expr(f"{low} ? 'bottom' : 'top'"),
-            dy=alt.expr(f"{low} ? -6 : 6"),
+            baseline=alt.expr(f"{above} ? 'bottom' : 'top'"),
+            dy=alt.expr(f"{above} ? -6 : 6"),
             text=alt.expr("out_you"),
         ).encode(alt.X("x:Q"), alt.Y("y:Q")),
     ]

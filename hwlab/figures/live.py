@@ -86,7 +86,7 @@ def data_markup(header: list[str], rows: list[list[str]]) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return (
-        '<details class="hw-data"><summary>Show the data</summary><div class="hw-table" tabindex="0" role="region" '
+        '<details class="hw-data"><summary>Show the data</summary><div class="hw-table" tabindex="0" role="group" '
         f'aria-label="Data of the figure"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         "</details>"
     )

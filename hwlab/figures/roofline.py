@@ -29,7 +29,7 @@ def _roof(chip: Chip) -> _Roof:
         width: max((chip.peak_flop_per_s.get(dtype, 0) for dtype in dtypes), default=0)
         for width, dtypes in _FORMATS.items()
     }
-    return _Roof(name=chip.name, bytes_per_s=chip.memory_bytes_per_s, peaks=peaks)
+    return _Roof(name=chip.name.partition(" (")[0], bytes_per_s=chip.memory_bytes_per_s, peaks=peaks)
 
 
 def achieved(tokens, chip, width, d_model):
