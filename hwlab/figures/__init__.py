@@ -7,6 +7,7 @@ _HOMES = {
     "chart": ("show",),
     "machine": ("Machine",),
     "blocked_matmul": ("blocked_product",),
+    "cache": ("cache_under_loops",),
     "roofline": ("batch_explorer",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

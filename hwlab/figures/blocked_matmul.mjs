@@ -1,20 +1,9 @@
 // Draws one frame of the blocked product: A left, B above, C where their rows and columns meet; bars of the bytes moved.
 // A resident tile is filled; one that was just fetched has a heavy edge, one of C just written back a dashed one.
+import { COLOUR, EDGE, INK, count, svg, words } from "./drawing.mjs";
 import { machine } from "./machine.mjs";
 
 const CELL = 22, GAP = 34, TOP = 22;
-const COLOUR = { A: "var(--data-1, #0072b2)", B: "var(--data-2, #008a64)", C: "var(--data-3, #b4558a)" };
-const count = (x) => x.toLocaleString("en-US");
-
-function svg(tag, attributes, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
-
-const words = (x, y, text, attributes = {}) => svg("text", { x, y, "font-size": 15, "font-weight": 500, fill: "var(--ink-2, #4c535f)", ...attributes }, text);
-
 function matrix(name, x, y, rows, columns, frame) {
   const group = svg("g", { transform: `translate(${x},${y})` });
   group.append(words(0, -7, name, { "font-weight": 600, fill: COLOUR[name] }));
@@ -22,8 +11,8 @@ function matrix(name, x, y, rows, columns, frame) {
   const box = ([top, bottom, left, right], attributes) =>
     svg("rect", { x: left * CELL, y: top * CELL, width: (right - left) * CELL, height: (bottom - top) * CELL, ...attributes });
   if (tile) group.append(box(tile, { fill: COLOUR[name], "fill-opacity": 0.55 }));
-  for (let i = 0; i <= rows; i++) group.append(svg("path", { d: `M0 ${i * CELL}h${columns * CELL}`, stroke: "var(--edge, #858d9a)" }));
-  for (let j = 0; j <= columns; j++) group.append(svg("path", { d: `M${j * CELL} 0v${rows * CELL}`, stroke: "var(--edge, #858d9a)" }));
+  for (let i = 0; i <= rows; i++) group.append(svg("path", { d: `M0 ${i * CELL}h${columns * CELL}`, stroke: EDGE }));
+  for (let j = 0; j <= columns; j++) group.append(svg("path", { d: `M${j * CELL} 0v${rows * CELL}`, stroke: EDGE }));
   if (stored) group.append(box(stored, { fill: "none", stroke: COLOUR[name], "stroke-width": 3, "stroke-dasharray": "5 4" }));
   if (tile && frame.loaded.includes(name)) group.append(box(tile, { fill: "none", stroke: COLOUR[name], "stroke-width": 4 }));
   return group;
@@ -36,7 +25,7 @@ function matrices(frame) {
   const rate = frame.intensity === null ? "" : frame.intensity.toFixed(2);
   return svg("svg", { viewBox: `-2 0 ${width} ${height}`, "aria-hidden": "true" },
     matrix("B", left, TOP, k, n, frame), matrix("A", 0, top, m, k, frame), matrix("C", left, top, m, n, frame),
-    words(0, TOP + 32, rate, { "font-size": 40, "font-weight": 600, fill: "var(--ink, #15181d)" }),
+    words(0, TOP + 32, rate, { "font-size": 40, "font-weight": 600, fill: INK }),
     words(0, TOP + 54, "FLOP a byte"), words(0, TOP + 82, `${count(frame.flop)} FLOP`), words(0, TOP + 102, `${count(frame.bytes)} bytes`));
 }
 
@@ -47,14 +36,14 @@ function bars(frame) {
   rows.forEach(([name, read, written, note], i) => {
     const y = 44 + 40 * i;
     picture.append(words(0, y, name, { "font-weight": 600, fill: COLOUR[name] }), words(20, y, note),
-      words(width, y, count(read + written), { "text-anchor": "end", "font-weight": 600, fill: "var(--ink, #15181d)" }),
+      words(width, y, count(read + written), { "text-anchor": "end", "font-weight": 600, fill: INK }),
       svg("rect", { x: 0, y: y + 6, width: read * scale, height: 12, fill: COLOUR[name] }),
       svg("rect", { x: read * scale + 1, y: y + 7, width: Math.max(written * scale - 2, 0), height: 10, fill: "none", stroke: COLOUR[name], "stroke-width": 2 }));
   });
   const y = 172;
-  picture.append(words(0, y, "All"), words(width, y, `${count(frame.bytes)} of ${count(frame.naive_bytes)} without tiles`, { "text-anchor": "end", "font-weight": 600, fill: "var(--ink, #15181d)" }),
-    svg("rect", { x: 0.75, y: y + 6.75, width: frame.naive_bytes * scale - 1.5, height: 10.5, fill: "none", stroke: "var(--edge, #858d9a)", "stroke-width": 1.5, "stroke-dasharray": "4 4" }),
-    svg("rect", { x: 0, y: y + 6, width: frame.bytes * scale, height: 12, fill: "var(--ink, #15181d)" }));
+  picture.append(words(0, y, "All"), words(width, y, `${count(frame.bytes)} of ${count(frame.naive_bytes)} without tiles`, { "text-anchor": "end", "font-weight": 600, fill: INK }),
+    svg("rect", { x: 0.75, y: y + 6.75, width: frame.naive_bytes * scale - 1.5, height: 10.5, fill: "none", stroke: EDGE, "stroke-width": 1.5, "stroke-dasharray": "4 4" }),
+    svg("rect", { x: 0, y: y + 6, width: frame.bytes * scale, height: 12, fill: INK }));
   return picture;
 }
 

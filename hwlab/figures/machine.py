@@ -82,7 +82,7 @@ class Machine(Live):
             raise ValueError(f"the machine starts at {scene!r}; its scenes are {', '.join(scenes) or 'none'}")
         self._frames = {}
         for key, (title, of) in scenes.items():
-            self._frames[key] = frames(of)
+            self._frames[key] = list(frames(of))
             if not self._frames[key] or not all(frame.get("says") for frame in self._frames[key]):
                 raise ValueError(f"the scene {title!r} has no frame, or a frame without a sentence ('says')")
         self.name, self.module = name, module
