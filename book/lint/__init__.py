@@ -43,8 +43,8 @@ PAGE_RULES = {
     # Form
     "alt-text": (form.alt_text, MYST),
     "image": (form.image, MYST),
-    "code-width": (form.code_width, ("chapter", "page", "lab")),
-    "answer-width": (form.answer_width, ("questions",)),
+    "code-width": (form.code_width, ("chapter", "page")),
+    "solution-width": (form.solution_width, ("questions",)),
     "heading-level": (form.heading_level, ("chapter", "page", "lab")),
     "raw-html": (form.raw_html, MYST),
     "bare-url": (form.bare_url, MYST),

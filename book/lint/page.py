@@ -92,11 +92,6 @@ class Piece:
         """The text in one line; `shown` says how a part of it reads."""
         return re.sub(r"[ \n]+", " ", "".join(shown(part) for part in self.inlines)).strip()
 
-    @property
-    def lines(self) -> list[str]:
-        """Of a cell or a listing: its lines without the options."""
-        return self.text.splitlines()
-
 
 @dataclass(frozen=True, slots=True)
 class Output:
