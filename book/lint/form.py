@@ -12,7 +12,7 @@ from .chapter import DRAWINGS
 from .page import Page
 
 CELL, SOLUTION = 66, 62
-"""Characters of a line of code that fit into a block of a page, and into a solution; notebooks/ruff.toml has a lab's."""
+"""Characters of a line of code that fit into a block of a page, and into a solution. For labs, notebooks/ruff.toml."""
 
 
 def code_width(page: Page, book) -> Iterator[tuple[int, str]]:
