@@ -64,6 +64,23 @@ def test_a_page_without_a_formula_or_a_live_figure_loads_nothing_for_them(open_p
     assert not [name for name in sizes if "/formulas/" in name or "/live/" in name]
 
 
+SHIFTS = """
+window.shifts = 0;
+new PerformanceObserver(list => { for (const { value } of list.getEntries()) window.shifts += value; })
+    .observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def test_a_link_into_a_chapter_arrives_where_it_stays(open_page):
+    page = open_page(COVER, width=375)
+    page.context.add_init_script(SHIFTS)
+    page.goto(re.sub(COVER, f"{CHAPTER}#what-to-keep", page.url))
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(500)
+    assert abs(page.locator("#what-to-keep h2").bounding_box()["y"]) < 150
+    assert page.evaluate("shifts") < 0.05
+
+
 def test_formulas_need_no_script_and_a_wide_one_is_within_reach_of_the_keyboard(open_page):
     page = open_page(CHAPTER, java_script_enabled=False)
     shown = page.locator(".math:visible")

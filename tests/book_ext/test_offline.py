@@ -71,7 +71,8 @@ def test_the_doctests_of_the_extensions_hold():
     import contents
     import drawings
     import formulas
+    import typography
 
-    for module in (blocks, contents, drawings, formulas, offline):
+    for module in (blocks, contents, drawings, formulas, offline, typography):
         result = doctest.testmod(module)
         assert result.attempted and not result.failed, module.__name__
