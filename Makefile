@@ -1,4 +1,4 @@
-# make book | serve | lab | test | bench      Each works as the first command in a fresh clone: Python and git suffice.
+# make book | serve | pdf | lab | test | bench      Each works as the first command in a fresh clone: Python and git suffice.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,13 +15,17 @@ WEB_SOURCES := $(shell find $(WEB) -type f ! -path '*/node_modules/*' ! -path '*
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book hwlab notebooks -type f ! -path '$(WEB)/*' ! -path '*/__pycache__/*' ! -path '*/.*')
 JUPYTER_BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all
 
-.PHONY: book serve lab test bench strings links lock clean
+.PHONY: book serve pdf lab test bench strings links lock clean
 
 book: $(SITE)/built
 	@echo "The book is in $(SITE)/. Read it with 'make serve', on http://127.0.0.1:$(PORT)/: opened as a file, its pages cannot move."
 
 serve: $(SITE)/built
 	@$(BIN)/python -m book.serve $(SITE) --port $(PORT)
+
+pdf: $(SITE)/built
+	@$(BIN)/python -m book.chromium
+	@$(BIN)/python -m book.pdf $(SITE) _build/silicon-to-token.pdf
 
 lab: $(VENV)/ready
 	$(BIN)/jupyter lab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
@@ -30,7 +34,7 @@ test: $(VENV)/ready
 	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.book.chromium
+	$(BIN)/python -m book.chromium
 	$(BIN)/python -m pytest -rfEs --nbval --nbval-current-env README.md hwlab tests notebooks
 
 bench: $(SITE)/built

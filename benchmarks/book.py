@@ -12,9 +12,8 @@ from nbclient import NotebookClient
 from playwright.sync_api import sync_playwright
 
 from benchmarks import Row
+from book import chromium
 from book.serve import serve
-from tests.book import chromium
-from tests.book.conftest import FLAGS
 from tests.book.project import ROOT, pages
 from tests.book.test_explorers import DRAG
 
@@ -32,7 +31,7 @@ def rows():
         return
     server = serve(SITE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=executable, args=chromium.FLAGS)
         base = f"http://127.0.0.1:{server.server_port}"
         yield from weight_rows(browser, base)
         yield paint_row(browser, base)

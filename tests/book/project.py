@@ -2,11 +2,10 @@
 
 import os
 import subprocess
-from pathlib import Path
 
-import yaml
+from book.toc import ROOT, pages
 
-ROOT = Path(__file__).parents[2]
+__all__ = ["ROOT", "SCROLL_THROUGH", "make", "pages", "settle"]
 
 SCROLL_THROUGH = """async () => {
     for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
@@ -23,22 +22,6 @@ def make(target, pytestconfig):
     with capture.global_and_fixture_disabled():
         print(f"\nmake {target}", flush=True)
         return subprocess.run(["make", target], cwd=ROOT, env=environment).returncode
-
-
-def pages():
-    """Paths of the built pages below the site's root, in reading order."""
-
-    def entries(node):
-        if isinstance(node, list):
-            for item in node:
-                yield from entries(item)
-        elif isinstance(node, dict):
-            yield from (node[key] for key in ("root", "file") if key in node)
-            for value in node.values():
-                yield from entries(value)
-
-    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    return [f"{entry.removesuffix('.md').removesuffix('.ipynb')}.html" for entry in entries(contents)]
 
 
 def settle(page):

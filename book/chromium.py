@@ -1,6 +1,6 @@
-"""Find a Chromium for the browser tests, or fetch one.
+"""Find a Chromium for the browser tests and the PDF, or fetch one.
 
-`python -m tests.book.chromium` is what `make test` calls. Order: the variable CHROMIUM, the PATH, what Playwright has
+`python -m book.chromium` is what `make test` calls. Order: the variable CHROMIUM, the PATH, what Playwright has
 downloaded; then the system's package where it can be installed, then Playwright's own download.
 """
 
@@ -11,6 +11,16 @@ import sys
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # it finds no other host
+)
 MISSING = "no Chromium: put one on the PATH, or name it in the variable CHROMIUM"
 
 
@@ -60,9 +70,9 @@ def _playwright_path():
 
 def main():
     if not find():
-        print("No Chromium yet: fetching one for the browser tests", flush=True)
+        print("No Chromium yet: fetching one", flush=True)
         fetch()
-    print(f"Browser tests: {find() or MISSING}", flush=True)
+    print(f"Chromium: {find() or MISSING}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,270 @@
+"""The whole book as one PDF, printed by Chromium from the built site: `make pdf`.
+
+The pages go one after another into a single document, under ids that carry the page's name, so that links lead to
+places inside it. It is printed twice: the bookmarks of the first print tell the contents their page numbers.
+"""
+
+import argparse
+import io
+import json
+import posixpath
+from collections.abc import Collection, Iterator
+from html import escape
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import yaml
+from bs4 import BeautifulSoup, Tag
+from playwright.sync_api import sync_playwright
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, TextStringObject
+
+from book import chromium
+from book.article import address, answers_last, article, page, words
+from book.serve import serve
+from book.toc import ROOT, pages, parts
+
+REFERENCES = (
+    "for",
+    "aria-labelledby",
+    "aria-describedby",
+    "aria-controls",
+    "headers",
+    "list",
+)  # attributes that hold ids
+FORMULAS_ARE_SET = "() => [...document.querySelectorAll('.math')].every(formula => formula.childElementCount)"
+NUMBER_CONTENTS = """numbers => document.querySelectorAll(".contents .page-number")
+    .forEach((place, i) => { place.textContent = numbers[i]; })"""
+DOCUMENT = """<!doctype html>
+<html lang="{language}" data-theme="light"><head><meta charset="utf-8"><title>{title}</title>{sheets}
+<style>{rules}</style></head>
+<body class="whole-book"><div class="bd-main"><div class="bd-content"><div class="bd-article-container">
+{articles}
+</div></div></div>{scripts}</body></html>
+"""
+
+
+def key(path: str) -> str:
+    """What the ids of a page begin with.
+
+    >>> key("book/02-matmul.html")
+    'book-02-matmul'
+    """
+    return path.removesuffix(".html").replace("/", "-")
+
+
+def name_ids(found: Tag, path: str) -> None:
+    """Put the page's key before each id of an article, and before each reference to one.
+
+    >>> text = '<article><label for="a">A</label><i id="a" style="fill:url(#b)"></i></article>'
+    >>> soup = BeautifulSoup(text, "html.parser")
+    >>> name_ids(soup.article, "book/x.html")
+    >>> soup.article
+    <article id="book-x"><label for="book-x--a">A</label><i id="book-x--a" style="fill:url(#book-x--b)"></i></article>
+    """
+    start = f"{key(path)}--"
+    for tag in found.find_all(True):
+        for name, value in tag.attrs.items():
+            if name == "id":
+                tag[name] = start + value
+            elif name in REFERENCES:
+                tag[name] = " ".join(
+                    start + id for id in " ".join([value] if isinstance(value, str) else value).split()
+                )
+            elif isinstance(value, str) and "url(#" in value:
+                tag[name] = value.replace("url(#", f"url(#{start}")
+    found["id"] = key(path)
+
+
+def lead_inside(found: Tag, path: str, published: str, known: Collection[str]) -> None:
+    """Turn the links of an article to places of the book into links to places of this document.
+
+    What is no page of the book, or a state that only a page can show, is linked where it is published; where that is
+    not known, the link is dropped and its words stay.
+
+    >>> soup = BeautifulSoup('<p><a href="../n/l.html#w">1</a> <a href="#hw:m:v1:at=3">2</a></p>', "html.parser")
+    >>> lead_inside(soup.p, "book/x.html", "", {"book/x.html", "n/l.html"})
+    >>> soup.p
+    <p><a href="#n-l--w">1</a> 2</p>
+    """
+    for link in found.select("a[href]"):
+        to = urlsplit(link["href"])
+        if to.scheme or to.netloc:
+            continue
+        folder = posixpath.dirname(path)
+        target = posixpath.normpath(posixpath.join(folder, unquote(to.path))) if to.path else path
+        if target in known and not to.fragment.startswith("hw:"):
+            link["href"] = f"#{key(target)}--{unquote(to.fragment)}" if to.fragment else f"#{key(target)}"
+        elif published:
+            link["href"] = urljoin(published, link["href"])
+        else:
+            link.unwrap()
+
+
+def title_page(cover: Tag, author: str, build: str) -> None:
+    """What a cover is on paper: title, wafer, what the book is and whose; doors and contents make way."""
+    for part in cover.select(".how, .chapters, .cover-text p:has(.door)"):
+        part.decompose()
+    cover["class"] = [*cover["class"], "title-page"]
+    imprint = BeautifulSoup(f'<p class="imprint">{escape(author)}<br>{escape(build)}</p>', "html.parser")
+    cover.append(imprint)
+
+
+def contents(articles: dict[str, Tag]) -> Tag:
+    """Parts, pages and their sections, each a link with room for a page number."""
+    lines = []
+    for caption, paths in parts()[1:]:
+        lines.append(f'<p class="part">{escape(caption)}</p>')
+        lines += [
+            f'<p class="level-{heading.name[1]}"><a href="#{place(heading)}">'
+            f'<span>{escape(words(heading))}</span><span class="page-number"></span></a></p>'
+            for path in paths
+            for heading in articles[path].select("h1, h2")
+        ]
+    text = f'<article class="bd-article contents" id="contents"><h1>Contents</h1>{"".join(lines)}</article>'
+    return BeautifulSoup(text, "html.parser").article
+
+
+def place(heading: Tag) -> str:
+    """The id that a link to a heading names: its own, or its section's."""
+    return heading.get("id") or heading.find_parent(id=True)["id"]
+
+
+def merged(site: Path, config: dict) -> str:
+    """The document.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a page of the contents is not in `site`.
+    """
+    order = pages()
+    articles, sheets, rules, scripts = {}, {}, [], {}
+    for path in order:
+        soup = page(site / path)
+        for tag in soup.select('link[rel="stylesheet"], script[src*="math.mjs"]'):
+            name = "href" if tag.name == "link" else "src"
+            tag[name] = posixpath.normpath(posixpath.join(posixpath.dirname(path), tag[name]))
+            (sheets if tag.name == "link" else scripts)[tag[name]] = str(tag)
+        for tag in soup.find_all("script", string=lambda text: text and "window.MathJax" in text):
+            scripts = {tag.text: str(tag)} | scripts
+        published = address(soup)
+        build = words(soup.select_one(".build")) if soup.select_one(".build") else ""
+        found = articles[path] = article(soup)
+        if path == order[0]:
+            title_page(found, config["author"], build)
+        else:
+            answers_last(found, "chapter")
+        for details in found.select("details:not(.hw-more > details)"):
+            details["open"] = ""
+        if published:
+            for figure in found.select(".hw-live[id]"):
+                figure.append(soup.new_tag("p", string=f"{published}#{figure['id']}", attrs={"class": "hw-address"}))
+        lead_inside(found, path, published, order)
+        name_ids(found, path)
+        found["style"] = f"page: {key(path)}"
+        running = json.dumps(words(found.find("h1")), ensure_ascii=False)
+        rules.append(f"@page {key(path)} {{ @bottom-left {{ content: {running} }} }}")
+    rules.append(f"@page {key(order[0])} {{ @bottom-left {{ content: none }} @bottom-right {{ content: none }} }}")
+    cover, *rest = articles.values()
+    return DOCUMENT.format(
+        language=config["sphinx"]["config"]["language"],
+        title=escape(config["title"]),
+        sheets="\n".join(sheets.values()),
+        rules="\n".join(rules),
+        articles="\n".join(map(str, (cover, contents(articles), *rest))),
+        scripts="\n".join(scripts.values()),
+    )
+
+
+def bookmarks(reader: PdfReader) -> list[tuple[int, str, int]]:
+    """``[(level, text, page number), ...]`` in order; the first page is 1."""
+
+    def flat(entries, level):
+        for entry in entries:
+            if isinstance(entry, list):
+                yield from flat(entry, level + 1)
+            else:
+                yield level, entry.title, reader.get_destination_page_number(entry) + 1
+
+    return list(flat(reader.outline, 1))
+
+
+def outline(node: DictionaryObject) -> Iterator[DictionaryObject]:
+    """The bookmarks below a node of a PDF, in order, as the objects they are."""
+    child = node.get("/First")
+    while child is not None:
+        entry = child.get_object()
+        yield entry
+        yield from outline(entry)
+        child = entry.get("/Next")
+
+
+def write(site: Path, out: Path) -> None:
+    """Print the book in the folder `site` to the file `out`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a page of the contents is not in `site`, or there is no Chromium.
+    """
+    path = chromium.find()
+    if path is None:
+        raise FileNotFoundError(chromium.MISSING)
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    document = merged(site, config)
+    headings = BeautifulSoup(document, "html.parser").select("h1, h2, h3, h4, h5, h6")
+    server = serve(site)
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=chromium.FLAGS)
+            view = browser.new_page()
+            start = f"http://127.0.0.1:{server.server_port}/book.html"
+            view.route(start, lambda route: route.fulfill(body=document, content_type="text/html"))
+            view.goto(start)
+            view.emulate_media(media="print")
+            view.evaluate("dispatchEvent(new Event('beforeprint'))")  # what waits for the reader's scroll, now
+            view.wait_for_function(FORMULAS_ARE_SET)
+            view.evaluate("document.fonts.ready.then(() => true)")
+
+            def printed():
+                return view.pdf(
+                    format="A4", prefer_css_page_size=True, outline=True, tagged=True, print_background=True
+                )
+
+            numbers = [number for _, _, number in bookmarks(PdfReader(io.BytesIO(printed())))]
+            shown = [n for heading, n in zip(headings, numbers, strict=True) if in_contents(heading)]
+            view.evaluate(NUMBER_CONTENTS, shown)
+            pdf = printed()
+            browser.close()
+    finally:
+        server.shutdown()
+        server.server_close()
+    writer = PdfWriter(clone_from=io.BytesIO(pdf))
+    for entry, heading in zip(outline(writer.root_object["/Outlines"]), headings, strict=True):
+        entry[NameObject("/Title")] = TextStringObject(words(heading))  # Chromium repeats one that opens a page
+    writer.add_metadata({"/Title": config["title"], "/Author": config["author"]})
+    out.parent.mkdir(parents=True, exist_ok=True)
+    writer.write(out)
+
+
+def in_contents(heading: Tag) -> bool:
+    """Whether the contents list a heading: those of the first two levels, but not the cover's or their own."""
+    around = heading.find_parent("article")["class"]
+    return heading.name in ("h1", "h2") and not {"title-page", "contents"} & set(around)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m book.pdf", description=__doc__)
+    parser.add_argument("site", type=Path)
+    parser.add_argument("out", type=Path)
+    options = parser.parse_args()
+    try:
+        write(options.site, options.out)
+    except FileNotFoundError as error:
+        raise SystemExit(str(error)) from None
+    print(f"The book is in {options.out}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

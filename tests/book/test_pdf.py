@@ -1,0 +1,92 @@
+"""The whole book in one PDF."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from pypdf import PdfReader
+
+from book import pdf
+from book.article import article, page, words
+from book.toc import ROOT, pages
+
+
+@pytest.fixture(scope="module")
+def printed(site, browser, tmp_path_factory):
+    """The PDF. The fixture `browser` tells that a browser is there; the book starts one of its own."""
+    out = tmp_path_factory.mktemp("pdf") / "book.pdf"
+    subprocess.run([sys.executable, "-m", "book.pdf", site, out], cwd=ROOT, check=True)
+    return PdfReader(out)
+
+
+@pytest.fixture(scope="module")
+def sheets(printed):
+    """What each sheet says."""
+    return [sheet.extract_text() for sheet in printed.pages]
+
+
+@pytest.fixture(scope="module")
+def articles(site):
+    """What each page of the site says."""
+    return {path: article(page(site / path)) for path in pages()}
+
+
+def squeezed(text):
+    """Text without the spaces and line ends that paper sets as it likes."""
+    return re.sub(r"\s+", "", text)
+
+
+def test_bookmarks_are_the_headings_of_the_pages_in_order(printed, articles):
+    expected = [(1, "Silicon to Token"), (1, "Contents")]
+    for path in pages()[1:]:
+        expected += [(int(h.name[1]), words(h)) for h in articles[path].select("h1, h2, h3, h4, h5, h6")]
+        if articles[path].select(".block > details.fold"):
+            expected.append((2, "Answers"))
+    assert [(level, title) for level, title, _ in pdf.bookmarks(printed)] == expected
+
+
+def test_a_bookmark_and_the_contents_lead_to_the_page_that_the_heading_is_on(printed, sheets):
+    marks = pdf.bookmarks(printed)
+    assert [title for _, title, n in marks if squeezed(title) not in squeezed(sheets[n - 1])] == []
+    listed = squeezed("".join(sheets[1 : marks[2][2] - 1]))
+    assert [title for level, title, n in marks[2:] if level < 3 and f"{squeezed(title)}{n}" not in listed] == []
+    assert [n for n, sheet in enumerate(sheets[1:], 2) if not re.match(rf"{n}\D", sheet)] == []  # the foot comes first
+
+
+def test_every_link_inside_leads_to_a_place_in_it_and_none_to_the_machine_that_printed_it(printed):
+    places = set(printed.named_destinations)
+    links = [
+        note.get_object()
+        for sheet in printed.pages
+        for note in sheet.get("/Annots", [])
+        if note.get_object().get("/Subtype") == "/Link"
+    ]
+    inside = [link["/Dest"] for link in links if "/Dest" in link]
+    outside = [link["/A"]["/URI"] for link in links if "/A" in link]
+    assert len(inside) > 100 and outside
+    assert {place for place in inside if isinstance(place, str)} <= places
+    assert [uri for uri in outside if not uri.startswith("https://") or "127.0.0.1" in uri] == []
+
+
+def test_no_line_of_code_is_cut(sheets, articles):
+    text = squeezed("".join(re.sub(r"^\d+.*\n", "", sheet) for sheet in sheets))
+    lines = [
+        line for found in articles.values() for pre in found.select(".cell pre") for line in pre.get_text().splitlines()
+    ]
+    assert len(lines) > 200
+    assert [line for line in lines if squeezed(line) not in text] == []
+
+
+def test_fonts_are_in_the_file_and_no_page_is_empty(printed, sheets):
+    fonts = [font.get_object() for sheet in printed.pages for font in sheet["/Resources"].get("/Font", {}).values()]
+    named = [font for font in fonts if font["/Subtype"] != "/Type3"]  # which is drawn in the file itself
+    descriptors = [font["/DescendantFonts"][0].get_object()["/FontDescriptor"] for font in named]
+    assert {"Source Serif", "Barlow", "Source Code"} <= {
+        name
+        for name in ("Source Serif", "Barlow", "Source Code")
+        for font in named
+        if name.replace(" ", "") in font["/BaseFont"]
+    }
+    assert all({"/FontFile2", "/FontFile3"} & set(descriptor) for descriptor in descriptors)
+    assert [n for n, sheet in enumerate(sheets, 1) if len(sheet) < 60] == []
