@@ -32,7 +32,6 @@ REFERENCES = (
     "headers",
     "list",
 )  # attributes that hold ids
-FORMULAS_ARE_SET = "() => [...document.querySelectorAll('.math')].every(formula => formula.childElementCount)"
 NUMBER_CONTENTS = """numbers => document.querySelectorAll(".contents .page-number")
     .forEach((place, i) => { place.textContent = numbers[i]; })"""
 DOCUMENT = """<!doctype html>
@@ -40,7 +39,7 @@ DOCUMENT = """<!doctype html>
 <style>{rules}</style></head>
 <body class="whole-book"><div class="bd-main"><div class="bd-content"><div class="bd-article-container">
 {articles}
-</div></div></div>{scripts}</body></html>
+</div></div></div></body></html>
 """
 
 
@@ -139,15 +138,12 @@ def merged(site: Path, config: dict) -> str:
         If a page of the contents is not in `site`.
     """
     order = pages()
-    articles, sheets, rules, scripts = {}, {}, [], {}
+    articles, sheets, rules = {}, {}, []
     for path in order:
         soup = page(site / path)
-        for tag in soup.select('link[rel="stylesheet"], script[src*="math.mjs"]'):
-            name = "href" if tag.name == "link" else "src"
-            tag[name] = posixpath.normpath(posixpath.join(posixpath.dirname(path), tag[name]))
-            (sheets if tag.name == "link" else scripts)[tag[name]] = str(tag)
-        for tag in soup.find_all("script", string=lambda text: text and "window.MathJax" in text):
-            scripts = {tag.text: str(tag)} | scripts
+        for sheet in soup.select('link[rel="stylesheet"]'):
+            sheet["href"] = posixpath.normpath(posixpath.join(posixpath.dirname(path), sheet["href"]))
+            sheets[sheet["href"]] = str(sheet)
         published = address(soup)
         build = words(soup.select_one(".build")) if soup.select_one(".build") else ""
         found = articles[path] = article(soup)
@@ -173,7 +169,6 @@ def merged(site: Path, config: dict) -> str:
         sheets="\n".join(sheets.values()),
         rules="\n".join(rules),
         articles="\n".join(map(str, (cover, contents(articles), *rest))),
-        scripts="\n".join(scripts.values()),
     )
 
 
@@ -223,8 +218,6 @@ def write(site: Path, out: Path) -> None:
             view.route(start, lambda route: route.fulfill(body=document, content_type="text/html"))
             view.goto(start)
             view.emulate_media(media="print")
-            view.evaluate("dispatchEvent(new Event('beforeprint'))")  # what waits for the reader's scroll, now
-            view.wait_for_function(FORMULAS_ARE_SET)
             view.evaluate("document.fonts.ready.then(() => true)")
 
             def printed():
