@@ -6,8 +6,7 @@
     directive), with the text between them; ``:then: 1`` takes one element more, as a rule the sentence that reads
     the output.
 ``{opening}``
-    The question of the chapter (argument) and, as a definition list, what it promises and needs. The chapter's die
-    comes with it.
+    The question of the chapter (argument) and, as a definition list, what it promises and needs.
 
 An output of a cell that is set in columns keeps them on a narrow screen and scrolls; other printed lines wrap.
 """
@@ -169,7 +168,7 @@ class Opening(SphinxDirective):
         self.state.nested_parse(self.content, self.content_offset, node)
         if not any(node.findall(nodes.definition_list)):
             raise self.error("an opening needs a definition list: `You will be able to`, `Before you start`, …")
-        return [*contents.head(self.env.docname), node, *messages]
+        return [node, *messages]
 
 
 class KeepColumns(SphinxPostTransform):

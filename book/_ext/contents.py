@@ -1,6 +1,7 @@
-"""Sphinx extension: the contents of the book, as a wafer and as a list, and the die at the head of each chapter.
+"""Sphinx extension: the contents of the book, as a wafer and as a list, and the die of each page.
 
-contents.toml names every page in order of reading, also those not yet written. A page that exists is a link.
+contents.toml names every page in order of reading, also those not yet written. A page that exists is a link. Each page
+wears its die under its title, a lab that of its chapter in outline; the link to the next page shows the die to come.
 
 ``{wafer}``
     The drawing; its body is the caption.
@@ -10,8 +11,11 @@ contents.toml names every page in order of reading, also those not yet written. 
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Callable, Iterable
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +23,7 @@ import drawings
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
@@ -70,6 +75,32 @@ def page(docname: str) -> Page | None:
     return next((page for page in pages() if page.file == docname), None)
 
 
+def lab_of(docname: str) -> Page | None:
+    """The chapter to which a lab belongs, or None for what is no lab.
+
+    >>> lab_of("notebooks/02-matmul").title, lab_of("book/02-matmul")
+    ('MatMul', None)
+    """
+    folder, _, name = docname.rpartition("/")
+    return page(f"book/{name}") if folder == "notebooks" else None
+
+
+def questions(env: BuildEnvironment, docname: str) -> str:
+    """Ids of the questions that a page asks, with spaces between; empty where it asks none."""
+    asked = dict.fromkeys(getattr(env, "practice_asked", {}).get(docname, ()))
+    return " ".join(id for id in asked if not re.fullmatch(r"C\d+", id))  # a claim on trial asks nothing
+
+
+def mark(env: BuildEnvironment, docname: str) -> str:
+    """The die of a page, or of a lab, with the ground for the trace that leads to it; empty for any other document."""
+    it, lab = page(docname), lab_of(docname)
+    if not (it or lab):
+        return ""
+    index, label = (it or lab)[:2]
+    picture = drawings.chapter_die(index, label, questions=questions(env, docname), outline=not it)
+    return f'<div class="chapter-mark">{picture}</div>'
+
+
 class wafer(addnodes.translatable, nodes.General, nodes.Element):
     """The drawing. Its texts are attributes; a translation replaces them."""
 
@@ -93,20 +124,25 @@ class wafer(addnodes.translatable, nodes.General, nodes.Element):
         return self["original"]
 
 
-def visit_wafer(translator, node: wafer) -> None:
-    """Draw. A page is a link when the book holds it."""
-    builder = translator.builder
+def draw(env: BuildEnvironment, titles: Iterable[str], address: Callable[[str], str], label: str = LABEL) -> str:
+    """The wafer as an SVG. A page is a link when the book holds it; `address` tells where a document lies."""
     dies = [
         drawings.Die(
-            page.label,
-            title,
-            builder.get_relative_uri(builder.current_docname, page.file)
-            if page.file in builder.env.found_docs
-            else None,
+            page.label, title, address(page.file) if page.file in env.found_docs else None, questions(env, page.file)
         )
-        for page, title in zip(pages(), node["titles"], strict=True)
+        for page, title in zip(pages(), titles, strict=True)
     ]
-    translator.body.append(drawings.wafer(dies, node["label"]))
+    return drawings.wafer(dies, label)
+
+
+def visit_wafer(translator, node: wafer) -> None:
+    """Draw."""
+    builder = translator.builder
+
+    def address(docname: str) -> str:
+        return builder.get_relative_uri(builder.current_docname, docname)
+
+    translator.body.append(draw(builder.env, node["titles"], address, node["label"]))
     raise nodes.SkipNode
 
 
@@ -162,12 +198,21 @@ class Chapters(SphinxDirective):
         return [nodes.container("", *result, classes=["chapters"])]
 
 
-def head(docname: str) -> list[nodes.Node]:
-    """The die of a chapter, to stand under its title."""
-    if not (it := page(docname)):
-        return []
-    picture = drawings.chapter_die(it.index, it.label)
-    return [nodes.raw("", f'<div class="chapter-mark">{picture}</div>', format="html")]
+class chapter_mark(nodes.General, nodes.Element):
+    """The die under the title of a page."""
+
+
+def visit_mark(translator, node: chapter_mark) -> None:
+    """Draw."""
+    translator.body.append(mark(translator.builder.env, translator.builder.current_docname))
+    raise nodes.SkipNode
+
+
+def _wear(app: Sphinx, doctree: nodes.document) -> None:
+    """Puts its die under the title of a page."""
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if title is not None and (page(app.env.docname) or lab_of(app.env.docname)):
+        title.parent.insert(title.parent.index(title) + 1, chapter_mark())
 
 
 def _agree(app: Sphinx, doctree: nodes.document) -> None:
@@ -184,12 +229,48 @@ def _outdated(app: Sphinx, env, added: set[str], changed: set[str], removed: set
     return {app.config.root_doc} if before not in (None, env.book_pages) else set()
 
 
+def _changed(app: Sphinx, env: BuildEnvironment) -> set[str]:
+    """The cover, when a page asks other questions than it did: a die knows how many there are."""
+    asked = {page.file: questions(env, page.file) for page in pages()}
+    before, env.book_asks = getattr(env, "book_asks", asked), asked
+    return {app.config.root_doc} if before != asked else set()
+
+
+def numbered(tree: str, labels: dict[str, str]) -> str:
+    """The navigation with the label of each page before its title; `labels` by address.
+
+    >>> numbered('<li class="toctree-l1"><a class="reference" href="a.html">MatMul</a>', {"a.html": "2"})
+    '<li class="toctree-l1"><a class="reference" href="a.html"><span class="n" data-label="2">2</span>MatMul</a>'
+    """
+
+    def add(found: re.Match) -> str:
+        label = escape(labels.get(found[2], ""))
+        return f'{found[0]}<span class="n" data-label="{label}">{label}</span>' if label else found[0]
+
+    return re.sub(r'(<li class="toctree-l1[^>]*><a [^>]*href="([^"]*)"[^>]*>)', add, tree)
+
+
+def _lead(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """What leads on from a page: labels in the navigation, and the die of the page that comes next."""
+    uri = {page.file: app.builder.get_relative_uri(pagename, page.file) or "#" for page in pages()}
+    labels = {uri[page.file]: page.label for page in pages() if page.file in app.env.found_docs}
+    if tree := context.get("generate_toctree_html"):
+        context["generate_toctree_html"] = lambda *args, **kw: numbered(str(tree(*args, **kw)), labels)
+    link = (context.get("next") or {}).get("link")
+    to = next((name for name in app.env.found_docs if link == app.builder.get_relative_uri(pagename, name)), "")
+    context["next_mark"] = mark(app.env, to)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension."""
     other = (skip, None)
-    app.add_node(wafer, html=(visit_wafer, None), latex=other, text=other, man=other, texinfo=other)
+    for node, visit in ((wafer, visit_wafer), (chapter_mark, visit_mark)):
+        app.add_node(node, html=(visit, None), latex=other, text=other, man=other, texinfo=other)
     app.add_directive("wafer", Wafer)
     app.add_directive("chapters", Chapters)
     app.connect("doctree-read", _agree)
+    app.connect("doctree-read", _wear)
     app.connect("env-get-outdated", _outdated)
+    app.connect("env-updated", _changed)
+    app.connect("html-page-context", _lead, priority=890)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

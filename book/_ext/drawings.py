@@ -68,11 +68,15 @@ ROWS = (2, 4, 6, 6, 4, 2)  # whole dies of a grid with a crossing at the centre
 
 
 class Die(NamedTuple):
-    """One page of the book on the wafer. A page without `href` is planned, and not a link."""
+    """One page of the book on the wafer. A page without `href` is planned, and not a link.
+
+    `questions` are the ids of what the page asks, with spaces between: the die fills as a reader answers them.
+    """
 
     label: str
     title: str
     href: str | None = None
+    questions: str = ""
 
 
 def sites() -> list[tuple[float, float]]:
@@ -98,6 +102,17 @@ def blocks(index: int, x: float, y: float, **attributes: object) -> str:
     return "".join(
         rect(bx + 0.6, by + 0.6, bw - 1.2, bh - 1.2, **attributes)
         for bx, by, bw, bh in floorplan(random.Random(index + 11), x + 1.7, y + 1.7, inner, inner)
+    )
+
+
+def _site(index: int, x: float, y: float, label: str) -> str:
+    """Die `index` at (x, y): its ground, how full it is (the style sheet and the page tell), floor plan and label."""
+    inner = SIDE - 1.4
+    return (
+        rect(x + 0.7, y + 0.7, inner, inner, class_="site")
+        + rect(x + 0.7, y + 0.7, inner, inner, class_="filled")
+        + tag("g", blocks(index, x, y), class_="blocks")
+        + tag("text", escape(label), x=f"{x + SIDE / 2:.2f}", y=f"{y + SIDE / 2 + 4:.2f}", text_anchor="middle")
     )
 
 
@@ -131,27 +146,21 @@ def wafer(dies: Iterable[Die], label: str) -> str:
     body += tag("path", d=WAFER_OUTLINE, class_="wafer-disc")
     body += tag("g", partial, class_="wafer-partial", clip_path="url(#wafer-edge)")
     for i, (die, (x, y)) in enumerate(zip(dies, sites(), strict=True)):
-        picture = (
-            rect(x + 0.7, y + 0.7, SIDE - 1.4, SIDE - 1.4, class_="site")
-            + tag("g", blocks(i, x, y), class_="blocks")
-            + tag("text", escape(die.label), x=f"{x + SIDE / 2:.2f}", y=f"{y + SIDE / 2 + 4:.2f}", text_anchor="middle")
-        )
         name = escape(f"{die.label} {die.title}")
+        picture = _site(i, x, y, die.label) + tag("text", name, y=115, class_="name", text_anchor="middle")
         if die.href is not None:
             link = {"href": escape(die.href), "data_label": escape(die.label), "aria_label": name}
-            body += tag("a", tag("title", name) + picture, class_="die", **link)
+            body += tag("a", picture, class_="die", data_questions=escape(die.questions), **link)
         else:  # shown, but neither a link nor a stop for the keyboard; the list below the wafer says "planned"
             body += tag("g", picture, class_="die planned", aria_hidden="true")
-    return svg((-104, -104, 208, 208), body, class_="wafer", role="group", aria_label=escape(label))
+    return svg((-104, -104, 208, 224), body, class_="wafer", role="group", aria_label=escape(label))
 
 
-def chapter_die(index: int, label: str) -> str:
-    """The die of one chapter as it stands on the wafer, for the head of its page."""
-    body = rect(0.8, 0.8, SIDE - 1.6, SIDE - 1.6, class_="site") + tag("g", blocks(index, 0, 0), class_="blocks")
-    body += tag("text", escape(label), x=f"{SIDE / 2:.2f}", y=f"{SIDE / 2 + 4:.2f}", text_anchor="middle")
-    return svg(
-        (round(SIDE, 2), round(SIDE, 2)), body, class_="chapter-die", data_label=escape(label), aria_hidden="true"
-    )
+def chapter_die(index: int, label: str, *, questions: str = "", outline: bool = False) -> str:
+    """The die of one page as it stands on the wafer; in `outline` alone for its lab, where the reader fills it."""
+    know = {"data_label": escape(label), "data_questions": escape(questions)}
+    kind = "chapter-die outline" if outline else "chapter-die"
+    return svg((round(SIDE, 2), round(SIDE, 2)), _site(index, 0, 0, label), class_=kind, aria_hidden="true", **know)
 
 
 # --- Floor plan of a chip: how much of it is busy ---------------------------------------------------------------

@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import contents
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
@@ -131,15 +132,26 @@ def without_lists_in_signatures(body: str) -> str:
     return re.sub(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>', lines, body)
 
 
-PLAIN = """<!doctype html>
+BARE = """<!doctype html>
 <html lang="{language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>{head}
-<link rel="icon" href="{icon}">
-<style>
-:root{{color-scheme:light dark}}
-body{{font:1.125rem/1.6 Charter,Georgia,serif;max-width:37rem;margin:20vh auto;padding:0 1rem}}
-</style>
-</head><body><main><h1>{title}</h1><p>{text}</p></main></body></html>
+<link rel="icon" href="{root}_static/web/icon.svg">
+<link rel="stylesheet" href="{root}_static/web/book.css">
+<script>
+try {{ document.documentElement.dataset.theme = localStorage.theme }} catch {{ /* a browser that keeps nothing */ }}
+if (!/^(light|dark)$/.test(document.documentElement.dataset.theme))
+  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+</script>
+</head><body class="bare"><main class="bd-article"><h1>{title}</h1>{body}</main></body></html>
+"""
+
+LOST = """
+<div class="cover"><div class="cover-text">
+<p>No wafer yields on every site. There is no page at this address; there is one on each of these dies.</p>
+<p><a class="door first" href="{root}{start}">{project}</a> <a class="door" href="{root}search.html">Search</a></p>
+</div>
+<div class="cover-wafer">{wafer}</div></div>
+<script type="module" src="{root}_static/web/page.mjs"></script>
 """
 
 
@@ -147,27 +159,15 @@ def _finish(app: Sphinx, error: Exception | None) -> None:
     """The site's front door and its page for a wrong address; and nothing that no page loads."""
     if error or app.builder.name != "html":
         return
-    out, start = Path(app.outdir), f"{app.config.root_doc}.html"
-    language, title = app.config.language, app.config.project
-    (out / "index.html").write_text(
-        PLAIN.format(
-            language=language,
-            title=title,
-            icon="_static/web/icon.svg",
-            head=f'<meta http-equiv="refresh" content="0; url={start}">',
-            text=f'<a href="{start}">{title}</a>',
-        )
-    )
-    root = app.config.html_baseurl or "/"
-    (out / "404.html").write_text(
-        PLAIN.format(
-            language=language,
-            title="No such page",
-            head="",
-            icon=f"{root}_static/web/icon.svg",
-            text=f'There is nothing at this address. <a href="{root}{start}">{title}</a> begins here.',
-        )
-    )
+    out, start, root = Path(app.outdir), f"{app.config.root_doc}.html", app.config.html_baseurl or "/"
+    language, project = app.config.language, app.config.project
+    at_once = f'<meta http-equiv="refresh" content="0; url={start}">'
+    link = f'<p><a href="{start}">{project}</a></p>'
+    (out / "index.html").write_text(BARE.format(language=language, title=project, head=at_once, root="", body=link))
+    titles = [page.title for page in contents.pages()]
+    wafer = contents.draw(app.env, titles, lambda docname: f"{root}{docname}.html")
+    lost = LOST.format(root=root, start=start, project=project, wafer=wafer)
+    (out / "404.html").write_text(BARE.format(language=language, title="No such page", head="", root=root, body=lost))
     static = out / "_static"
     for unused in (*static.rglob("*.map"), *static.glob("scripts/fontawesome.js*")):
         unused.unlink(missing_ok=True)

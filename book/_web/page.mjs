@@ -6,19 +6,23 @@ const root = document.documentElement;
 new MutationObserver(() => document.dispatchEvent(new CustomEvent("hw:theme", { detail: { theme: root.dataset.theme } })))
   .observe(root, { attributes: true, attributeFilter: ["data-theme"] });
 
-// --- What has been read: practice.mjs keeps it as {read: {label: date}} and says when it changes ---
-function showRead(read = {}) {
+// --- What has been read and answered: practice.mjs keeps {read: {label: date}, questions: {id: …}} and says when it changes ---
+function showProgress({ read = {}, questions = {} } = {}) {
   for (const die of document.querySelectorAll(".wafer a, .chapter-die")) {
-    if (!(die.dataset.label in read)) continue;
-    die.classList.add("read");
-    const name = die.getAttribute("aria-label");
-    if (name && !name.endsWith(", read")) die.setAttribute("aria-label", `${name}, read`);
+    const { label, questions: asked } = die.dataset, ids = asked.split(" ").filter(Boolean);
+    const answered = ids.filter((id) => id in questions).length;
+    die.classList.toggle("read", label in read && !die.classList.contains("outline"));
+    die.style.setProperty("--filled", die.classList.contains("read") ? 1 : answered / (ids.length || 1));
+    if (!die.ariaLabel) continue;
+    die.dataset.name ??= die.ariaLabel;
+    const so = label in read ? ", read" : answered ? `, ${answered} / ${ids.length}` : "";
+    die.ariaLabel = die.querySelector(".name").textContent = die.dataset.name + so;
   }
-  for (const item of document.querySelectorAll(".chapters .pages li"))
-    item.classList.toggle("read", item.querySelector(".n").textContent in read);
+  for (const item of document.querySelectorAll(".chapters .pages li, .bd-links li"))
+    item.classList.toggle("read", item.querySelector(".n")?.textContent in read);
 }
-try { showRead(JSON.parse(localStorage.getItem("hw:progress"))?.read); } catch { /* nothing kept, or a browser that keeps nothing */ }
-document.addEventListener("hw:progress", (event) => showRead(event.detail.read));
+try { showProgress(JSON.parse(localStorage.getItem("hw:progress")) ?? {}); } catch { /* nothing kept, or a browser that keeps nothing */ }
+document.addEventListener("hw:progress", (event) => showProgress(event.detail));
 
 // --- A formula that scrolls sideways is within reach of the keyboard ---
 const widths = new ResizeObserver((entries) => {

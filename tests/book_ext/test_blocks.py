@@ -88,6 +88,13 @@ def test_a_chapter_has_the_die_that_it_has_on_the_wafer_and_asks_what_the_cover_
     assert "contents.toml (and so the cover) 'What share of the chip" in built.warnings()
 
 
+def test_a_lab_wears_the_die_of_its_chapter_in_outline(book):
+    html = book("# A lab\n\nText.\n", docname="notebooks/02-matmul", title=False).html()
+    assert re.search(
+        r'</h1>\s*<div class="chapter-mark"><svg[^>]* class="chapter-die outline"[^>]* data-label="2"', html
+    )
+
+
 def test_a_chapter_under_another_title_than_on_the_cover_is_reported(book):
     built = book("# Products\n\nText.\n", docname="book/02-matmul", title=False)
     assert "the title is 'Products', contents.toml says 'MatMul'" in built.warnings()

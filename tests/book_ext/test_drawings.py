@@ -47,8 +47,22 @@ def test_a_chapter_keeps_the_floor_plan_it_has_on_the_wafer():
         return re.findall(r'width="([\d.]+)" height="([\d.]+)"', text)
 
     on_wafer = drawings.wafer(dies, "Contents").split('class="die planned"')[page.index + 1]
-    assert sizes(drawings.blocks(page.index, x, y))[:3] == sizes(on_wafer)[1:4]
+    assert sizes(drawings.blocks(page.index, x, y))[:3] == sizes(on_wafer)[2:5]  # after the site and what fills it
     assert sizes(drawings.blocks(page.index, x, y)) == sizes(drawings.blocks(page.index, 0, 0))
+
+
+def test_a_die_knows_what_its_page_asks_and_a_lab_shows_its_chapter_in_outline():
+    dies = [
+        drawings.Die(p.label, p.title, "x.html", "first second" if p.label == "2" else "") for p in contents.pages()
+    ]
+    picture = ET.fromstring(drawings.wafer(dies, "Contents"))
+    asked = {link.get("data-label"): link.get("data-questions") for link in picture.findall("{*}a")}
+    assert asked["2"] == "first second" and set(asked.values()) == {"first second", ""}
+    whole, outline = drawings.chapter_die(1, "2"), drawings.chapter_die(1, "2", outline=True)
+    assert (whole.count("<rect"), whole.replace("chapter-die", "chapter-die outline")) == (
+        outline.count("<rect"),
+        outline,
+    )
 
 
 @pytest.mark.parametrize(("busy", "lit"), [(0, 0), (0.3, 1), (1.8, 2), (4, 4), (528, 528)])
