@@ -27,7 +27,7 @@ def _either(units: Iterable[str]) -> str:
     """A pattern for one of the units; a single letter stands apart from its number, so that a 70B model is a name."""
     names = sorted(units, key=len, reverse=True)
     long, short = (
-        "|".join(re.escape(name) for name in names if (len(name) == 1 and name != "%") == single)
+        "|".join(re.escape(name) for name in names if (len(name) == 1 and name not in "%x") == single)
         for single in (False, True)
     )
     return rf"(?:[\s\u00a0\u202f-]?({long})|[\s\u00a0\u202f]({short}))(?![\w/])"

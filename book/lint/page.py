@@ -24,7 +24,17 @@ from myst_parser.parsers.mdit import create_md_parser
 from hwlab.specs.chips import chip
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBATIM = {"bibliography", "chapters", "chip-catalogue", "chip-sources", "code-block", "eval-rst", "grades", "math"}
+VERBATIM = {
+    "bibliography",
+    "chapters",
+    "chip-catalogue",
+    "chip-sources",
+    "code-block",
+    "eval-rst",
+    "grades",
+    "math",
+    "raw",
+}
 """Directives whose body is not MyST text."""
 
 TEXTS = {"answer_text", "hint", "label", "reply", "reveal", "rubric", "solution", "text", "title"}

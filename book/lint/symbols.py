@@ -34,7 +34,7 @@ def symbols(tex: str) -> list[Symbol]:
     r"""The symbols of a formula; words in upright letters are none, one upright letter is.
 
     >>> [s.names[0] for s in symbols(r"I^\ast \le 2\,d_{h} \mathrm{FLOP} + \mathrm{A} X_{m \times k}")]
-    ['I^\\ast', 'd_h', '\\mathrm{A}', 'X_m \\times k']
+    ['I^\\ast', 'd_h', '\\mathrm{A}', 'X_m\\times k']
     """
     tokens, found, i = TOKEN.findall(tex), [], 0
 
@@ -72,10 +72,9 @@ def symbols(tex: str) -> list[Symbol]:
 
 
 def _joined(tokens: list[str]) -> str:
-    joined = ""
-    for token in tokens:
-        joined += f" {token}" if joined and (token.startswith("\\") or joined[-1].isalpha()) else token
-    return joined
+    """Tokens as TeX again: a letter stands apart from a command before it."""
+    pairs = zip(["", *tokens], tokens, strict=False)
+    return "".join(f" {token}" if token.isalpha() and before[:1] == "\\" else token for before, token in pairs)
 
 
 def unknown(tex: str, table: set[str]) -> Iterator[str]:

@@ -47,7 +47,7 @@ def book(tmp_path):
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text if notebook or not title else f"# Page\n\n{text}", "utf8")
         config = {
-            "extensions": ["myst_nb", "blocks"],
+            "extensions": ["myst_nb", "blocks", "given"],
             "root_doc": docname,
             "source_suffix": {},  # our own: extensions add theirs to it, and to Sphinx's default for good
             "html_theme": "basic",
