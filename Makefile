@@ -1,4 +1,4 @@
-# make book | serve | pdf | lab | test | bench      Each works as the first command in a fresh clone: Python and git suffice.
+# make book | serve | pdf | lab | lint | test | bench      Each works as the first command in a fresh clone: Python and git suffice.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find $(WEB) -type f ! -path '*/node_modules/*' ! -path '*
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book hwlab notebooks -type f ! -path '$(WEB)/*' ! -path '*/__pycache__/*' ! -path '*/.*')
 JUPYTER_BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all
 
-.PHONY: book serve pdf lab test bench strings links lock clean
+.PHONY: book serve pdf lab lint test bench strings links lock clean
 
 book: $(SITE)/built
 	@echo "The book is in $(SITE)/. Read it with 'make serve', on http://127.0.0.1:$(PORT)/: opened as a file, its pages cannot move."
@@ -30,12 +30,16 @@ pdf: $(SITE)/built
 lab: $(VENV)/ready
 	$(BIN)/jupyter lab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
 
+# The contract of a chapter, page by page; `make test` runs it too.
+lint: $(SITE)/built
+	@$(BIN)/python -m book.lint
+
 test: $(VENV)/ready
 	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/python -m book.chromium
-	$(BIN)/python -m pytest -rfEs --nbval --nbval-current-env README.md hwlab tests notebooks
+	$(BIN)/python -m pytest -rfEs --nbval --nbval-current-env README.md hwlab book/lint tests notebooks
 
 bench: $(SITE)/built
 	@$(BIN)/python -m benchmarks $(ONLY)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hwlab.exercises import questions
-from hwlab.exercises.base import Choice, Memo, Numeric
+from hwlab.exercises.base import Choice, Code, Memo, Numeric
 from hwlab.specs.chips import KINDS, chips
 from hwlab.specs.claims import claims
 
@@ -167,7 +167,7 @@ MINIMUM = (
 
 
 def minimum(page: Page, book) -> Iterator[tuple[int, str]]:
-    """The counts of `MINIMUM`; not above 20 references."""
+    """How many a chapter has of each element: the table `MINIMUM` in chapter.py; at most 20 references."""
     line = page.title.line if page.title else 1
     for what, number, count, advice in MINIMUM:
         if (found := len(count(page))) < number:
@@ -232,11 +232,15 @@ def keep(page: Page, book) -> Iterator[tuple[int, str]]:
 
 
 def lab(page: Page, book) -> Iterator[tuple[int, str]]:
-    """A lab below the chapter, with six stored outputs that are the same everywhere, and a widget."""
+    """Below the chapter, with its code exercises, six stored outputs that are the same everywhere, and a widget."""
     if page.kind == "chapter":
         wanted = f"notebooks/{Path(page.path).stem}"
         if wanted not in book.below.get(page.docname, ()):
             yield page.title.line, f"has no lab; write {wanted}.ipynb and enter it below the chapter in _toc.yml"
+        code = "".join(cell.text for cell in book.page(f"{wanted}.ipynb").of("cell"))
+        for piece in asked(page, Code):
+            if f'check("{piece.text}"' not in code:
+                yield piece.line, f"sends the reader to the lab, which does not check {piece.text}; call check there"
         return
     held = [line for line, outputs in page.outputs.items() if any(o.stored and (o.text or o.html) for o in outputs)]
     if len(held) < 6:

@@ -182,7 +182,7 @@ class Page:
 
     def shown(self, part: Inline) -> str:
         """How a part reads on the built page: numbers that code hands to it are filled in."""
-        if part.kind == "role" and part.name == "glue:text":
+        if part.kind == "role" and part.name.startswith("glue"):
             return self.glued.get(part.text.partition(":")[0], "")
         if part.kind == "role" and part.name == "spec":
             record, _, unit = (word.strip() for word in part.text.partition("|"))

@@ -47,7 +47,7 @@ def spelling(page: Page, book) -> Iterator[tuple[int, str]]:
 
 
 def sentence(page: Page, book) -> Iterator[tuple[int, str]]:
-    """At most `MOST` words."""
+    """At most 45 words (`MOST`)."""
     for piece in page.of("text"):
         whole = piece.seen(lambda part: f"`{part.text}`" if part.kind == "code" else page.shown(part))
         for text in re.split(r"(?<=[.?!])\)?\s+(?=[\"“(*`A-Z\d])", whole):

@@ -202,6 +202,15 @@ def test_a_chapter_has_a_lab_below_it(lines):
     assert lines(chapter.lab, "# T\n", path="book/98-none.md") == [1]
 
 
+def test_a_lab_checks_the_code_exercises_of_its_chapter(faults, page):
+    text = "# T\n\n:::{exercise} matmul-bytes\n:::\n"
+    cell = '```{code-cell} ipython3\ncheck("%s", mine)\n```\n'
+    labs = [
+        page(cell % id, kind="lab", path="notebooks/02-matmul.ipynb", outputs=[""]) for id in ("matmul-bytes", "other")
+    ]
+    assert [[line for line, _ in faults(chapter.lab, text, beside=[lab])] for lab in labs] == [[], [3]]
+
+
 def test_a_lab_stores_six_outputs_and_uses_a_widget(faults):
     def says(outputs):
         found = faults(
