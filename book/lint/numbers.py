@@ -34,7 +34,13 @@ def _either(units: Iterable[str]) -> str:
 
 
 _NUMBER = r"(?<![\w.,^-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s*×\s*10[\^⁰¹²³⁴-⁹\d{}]+)?"
-TYPED = re.compile(rf"{_NUMBER}{_either(UNITS)}|[$€£]\s?\d[\d.,]*")
+_PREFIX = "kilo|mega|giga|tera|peta|exa|milli|micro|nano|pico"
+_SPELT = rf"per ?cent|dollars|fold|(?:{_PREFIX})?(?:bytes?|seconds?|watts?|joules?|hertz|flops?)"
+_WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty|forty|fifty|hundred|thousand|million|billion"
+TYPED = re.compile(
+    rf"{_NUMBER}{_either(UNITS)}|[$€£]\s?\d[\d.,]*|{_NUMBER}[\s\u00a0-]?(?:{_SPELT})\b"
+    rf"|\b(?:{_WORDS})[\s-](?:per ?cent|(?:{_PREFIX})(?:byte|second|watt|joule|hertz|flop)s?)\b"
+)
 QUANTITY = re.compile(rf"({_NUMBER})(?:{_either(SYMBOLS)})?")
 UPRIGHT = re.compile(rf"\d[\d.,]*\s*(?:\\[,;: ]\s*)?\\(?:text|mathrm)\{{\s*({'|'.join(map(re.escape, UNITS))})\s*\}}")
 
