@@ -2,10 +2,10 @@
 import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
+import { packPython, served } from "./python_build.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const root = join(here, "../..");
@@ -17,8 +17,9 @@ const modules = join(here, "node_modules");
 const files = async (folder, suffix) =>
   (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(suffix)).sort().map((name) => join(folder, name));
 
-await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
+for (const entry of await readdir(dist))
+  if (entry !== "pyodide") await rm(join(dist, entry), { recursive: true }); // that is packed once a version
 
 // Latin subsets only: seven files
 const FONTS = {
@@ -32,21 +33,13 @@ for (const [family, faces] of Object.entries(FONTS))
     await cp(join(modules, "@fontsource", family, "files", name), join(dist, "fonts", name));
   }
 
-// Python for the page: what Pyodide starts from, packed here since a plain file server packs nothing and tells no progress;
-// and the wheel of the package as it stands, its name followed by a hash, so that a browser keeps it until it changes
-const { info } = JSON.parse(await readFile(join(modules, "pyodide/pyodide-lock.json"), "utf8"));
-const python = { lock: { info, packages: {} }, wheel: "", bytes: {} };
-await mkdir(join(dist, "pyodide"));
-await cp(join(modules, "pyodide/pyodide.mjs"), join(dist, "pyodide/pyodide.mjs"));
-for (const name of ["pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"]) {
-  const packed = gzipSync(await readFile(join(modules, "pyodide", name)), { level: 9 });
-  await writeFile(join(dist, "pyodide", `${name}.packed`), packed);
-  python.bytes[`pyodide/${name}.packed`] = packed.length;
-}
+// Python for the page, and the wheel of the package as it stands
+const python = await packPython(dist, join(modules, "pyodide"));
 execFileSync("python", ["-m", "hatchling", "build", "--target", "wheel", "--directory", dist], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
 const [wheel] = await files(dist, ".whl");
-python.wheel = `${basename(wheel)}?${createHash("sha256").update(await readFile(wheel)).digest("hex").slice(0, 16)}`;
-python.bytes[python.wheel] = (await stat(wheel)).size;
+python.files.wheel = await served(dist, basename(wheel));
+python.version = createHash("sha256").update(JSON.stringify(python) + await readFile(join(here, "python_worker.mjs"))).digest("hex").slice(0, 16);
+python.bytes = Object.values(python.files).reduce((sum, [, bytes]) => sum + bytes, 0);
 
 // Styles in one file and one order: names, symbols and the page first, print last, between them what else there is
 const sheet = (name) => join(here, "css", `${name}.css`);
@@ -69,7 +62,7 @@ const common = {
   outdir: dist, outExtension: { ".js": ".mjs" }, chunkNames: "part-[name]-[hash]", logLevel: "warning",
   define: { PYTHON: JSON.stringify(python) },
 };
-await build({ ...common, entryPoints: own, external: ["./live/*", "./pyodide/*"] });
+await build({ ...common, entryPoints: own, external: ["./live/*", "node:*"] });
 if (live.length) await build({ ...common, outdir: join(dist, "live"), entryPoints: live });
 
 await cp(join(here, "icon.svg"), join(dist, "icon.svg"));

@@ -1,5 +1,7 @@
 // Brings each .hw-live element to life when it comes near the viewport: imports the module that it names and runs it,
-// by the anywidget contract, on a state that never leaves the page. No kernel, no loader but the browser's own.
+// by the anywidget contract, on a state that never leaves the page. No kernel, no loader but the browser's own: what a
+// widget would ask its kernel, the page's Python answers.
+import { python } from "./python.mjs";
 
 /** The part of an anywidget model that needs no kernel. */
 export class PageModel {
@@ -10,8 +12,8 @@ export class PageModel {
   set(key, value) {
     if (Object.is(this.#state[key], value)) return;
     this.#state[key] = value;
-    this.#fire(`change:${key}`, value);
-    this.#fire("change");
+    this.#fire(`change:${key}`, this, value);
+    this.#fire("change", this);
   }
   on(events, handler) {
     for (const event of events.split(" ")) {
@@ -24,9 +26,38 @@ export class PageModel {
     else if (handler) this.#handlers.get(event)?.delete(handler);
     else this.#handlers.delete(event);
   }
-  #fire(event, value) { for (const handler of [...(this.#handlers.get(event) ?? [])]) handler(this, value); }
+  #fire(event, ...given) { for (const handler of [...(this.#handlers.get(event) ?? [])]) handler(...given); }
+  /** A message from Python, as a kernel would send it. */
+  hear(message) { this.#fire("msg:custom", message); }
   save_changes() {}
   send() {}
+}
+
+// --- Machines whose reader makes a scene of their own: see hwlab/figures/own.mjs for the messages ---
+let touched = false, useful = false; // the reader has moved something, and something near can use Python
+const warm = () => { if (touched && useful) python.warm(); };
+for (const event of ["pointerdown", "keydown"])
+  document.addEventListener(event, ({ target }) => {
+    if (touched || !target.closest?.(".hw-live")) return;
+    touched = true;
+    warm();
+  }, { passive: true });
+
+function attend(model, module) {
+  let call = new AbortController();
+  python.watch((now) => model.set("python", now));
+  model.send = async ({ type, id, values }) => {
+    call.abort(); // a question takes the place of the one before
+    if (type !== "frames") return;
+    const { signal } = call = new AbortController();
+    let count = 0;
+    const onprogress = (items) => model.hear({ type: "progress", id, count: count += items.length });
+    await python.call("frames", { module, values }, { signal, onprogress }).then(
+      (frames) => model.hear({ type: "frames", id, frames }),
+      (error) => model.hear(error.name === "AbortError" ? { type: "stopped", id } : { type: "refused", id, says: error.message }));
+  };
+  useful = true;
+  warm();
 }
 
 const mounted = new Map(); // element -> promise, so that nothing is mounted twice
@@ -36,6 +67,7 @@ async function run(el) {
   const name = el.dataset.module?.replace(/\.mjs$/, "");
   if (!/^[\w-]+$/.test(name ?? "")) throw new Error(`data-module is ${JSON.stringify(el.dataset.module)}, which names no module`);
   const model = new PageModel(JSON.parse(el.querySelector(':scope > script[type="application/json"]').textContent));
+  if (model.get("payload").own) attend(model, name);
   const { default: view } = await import(new URL(`./live/${name}.mjs`, import.meta.url));
   await view.initialize?.({ model });
   await view.render({ model, el });

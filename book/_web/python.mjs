@@ -1,7 +1,6 @@
 // The page's Python: one worker a page, started when it is first needed, shared by all that asks. Its entry points are
 // the functions of hwlab.page; arguments and answers are plain data.
-const PATIENCE = 400; // ms that a call gets to end by itself before the worker is ended
-const BYTES = Object.values(PYTHON.bytes).reduce((sum, bytes) => sum + bytes, 0);
+const PATIENCE = 1000; // ms that a call gets to end by itself before the worker is ended
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 const called = () => new DOMException("The call was called off", "AbortError");
 
@@ -11,7 +10,7 @@ class Python {
   /** One sentence, when failed. */
   why = "";
   /** What fetching it costs the reader the first time. */
-  cost = `${megabytes(BYTES)} MB`;
+  cost = `${megabytes(PYTHON.bytes)} MB`;
   #says = "Python has not been started";
   #fetched = 0;
   #worker = null;
@@ -20,7 +19,7 @@ class Python {
   #running = null;
   #made = 0;
 
-  /** Tells `listener` {state, says, done, of}, now and whenever it changes; returns how to stop. */
+  /** Tells `listener` {state, says, done, of, cost}, now and whenever it changes; returns how to stop. */
   watch(listener) {
     this.#listeners.add(listener);
     listener(this.#now());
@@ -54,7 +53,7 @@ class Python {
   }
 
   #now() {
-    return { state: this.state, says: this.#says, done: this.#fetched, of: BYTES };
+    return { state: this.state, says: this.#says, done: this.#fetched, of: PYTHON.bytes, cost: this.cost };
   }
 
   #tell(state, says) {
@@ -68,7 +67,7 @@ class Python {
     this.#fetched = 0;
     if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function")
       return this.#fail("this browser runs no WebAssembly");
-    this.#worker = new Worker(new URL("./python_worker.mjs", import.meta.url), { type: "module" });
+    this.#worker = new Worker(new URL(`./python_worker.mjs?${PYTHON.version}`, import.meta.url), { type: "module" });
     this.#worker.onmessage = ({ data }) => this.#hear(data);
     this.#worker.onerror = (event) => {
       event.preventDefault();
@@ -80,7 +79,7 @@ class Python {
   #hear({ fetched, ready, fatal, id, slice }) {
     if (fetched) {
       this.#fetched = fetched;
-      this.#tell("starting", fetched < BYTES ? `Fetching Python: ${megabytes(fetched)} of ${this.cost}` : "Starting Python");
+      this.#tell("starting", fetched < PYTHON.bytes ? `Fetching Python: ${megabytes(fetched)} of ${this.cost}` : "Starting Python");
     } else if (ready) {
       this.#tell("ready", "Python is ready");
       this.#next();

@@ -1,62 +1,55 @@
 // Python in a worker: fetches Pyodide and the wheel from beside this file, counts the bytes, and carries out calls in
 // slices, so that between two of them it can tell the page what came and hear that nobody wants the rest.
-import { loadPyodide } from "./pyodide/pyodide.mjs";
+import { loadPyodide } from "pyodide";
 
 const SLICE = 0.05; // seconds of Python between two looks at the mailbox
-const TYPES = { js: "text/javascript", wasm: "application/wasm", zip: "application/zip", whl: "application/zip" };
-const plainFetch = self.fetch;
-const address = (file) => new URL(file, import.meta.url).href;
+const TYPES = { js: "text/javascript", wasm: "application/wasm", zip: "application/zip" };
 
 let fetched = 0, told = 0, fail;
 const failed = new Promise((_, reject) => { fail = reject; });
 
-/** The body of `file`, counted as it comes. Whatever breaks, breaks the start: Pyodide itself would wait for ever. */
-async function body(file) {
-  let answer;
+const count = () => new TransformStream({
+  transform(chunk, controller) {
+    fetched += chunk.length;
+    if (performance.now() > told + 100 || fetched === PYTHON.bytes) {
+      told = performance.now();
+      postMessage({ fetched });
+    }
+    controller.enqueue(chunk);
+  },
+});
+
+/** The body of one of the files. What breaks here breaks the start: Pyodide would wait for ever. */
+async function body(name) {
   try {
-    answer = await plainFetch(address(file));
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    const answer = await fetch(new URL(PYTHON.files[name][0], import.meta.url));
+    if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
+    return answer.body.pipeThrough(count());
   } catch (error) {
-    error.message = `${file.split("?")[0]}: ${error.message}`;
+    error.message = `${name} could not be fetched (${error.message})`;
     fail(error);
     throw error;
   }
-  const reader = answer.body.getReader();
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.read();
-        fetched += value?.length ?? 0;
-        if (done || performance.now() > told + 100) {
-          told = performance.now();
-          postMessage({ fetched });
-        }
-        if (done) controller.close();
-        else controller.enqueue(value);
-      } catch (error) {
-        fail(error);
-        controller.error(error);
-      }
-    },
-  });
 }
 
-/** What Pyodide would fetch as `name`, unpacked. */
-const unpacked = async (name) => new Response(
-  (await body(`pyodide/${name}.packed`)).pipeThrough(new DecompressionStream("gzip")),
-  { headers: { "Content-Type": TYPES[name.split(".").at(-1)] } });
-
-self.fetch = (asked, options) => {
-  const file = /\/pyodide\/([\w.]+)$/.exec(String(asked.url ?? asked))?.[1];
-  return `pyodide/${file}.packed` in PYTHON.bytes ? unpacked(file) : plainFetch(asked, options);
-};
+async function unpacked(name) {
+  const stream = (await body(name)).pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream, { headers: { "Content-Type": TYPES[name.split(".").at(-1)] } });
+}
 
 async function start() {
-  const wheel = body(PYTHON.wheel).then((stream) => new Response(stream).arrayBuffer());
-  const script = URL.createObjectURL(await (await unpacked("pyodide.asm.js")).blob());
+  const wheel = body("wheel").then((stream) => new Response(stream).arrayBuffer());
+  const parts = Object.fromEntries(["pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"].map((name) => [name, unpacked(name)]));
+
+  // Pyodide asks for files beside it: it gets the unpacked ones. It only warns when the largest is no good
+  const fetchOther = self.fetch, instantiate = WebAssembly.instantiateStreaming;
+  self.fetch = (asked, options) => parts[String(asked).split("/").at(-1)] ?? fetchOther(asked, options);
+  WebAssembly.instantiateStreaming = (source, imports) => instantiate(source, imports).catch((error) => { fail(error); throw error; });
+  const script = URL.createObjectURL(await (await parts["pyodide.asm.js"]).blob());
   await import(script);
   URL.revokeObjectURL(script);
-  const pyodide = await loadPyodide({ indexURL: address("pyodide/"), lockFileContents: PYTHON.lock });
+
+  const pyodide = await loadPyodide({ indexURL: new URL("pyodide/", import.meta.url).href, lockFileContents: PYTHON.lock });
   pyodide.unpackArchive(await wheel, "wheel");
   return pyodide.pyimport("hwlab.page");
 }

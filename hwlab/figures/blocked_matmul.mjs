@@ -3,16 +3,17 @@
 import { COLOUR, EDGE, INK, count, svg, words } from "./drawing.mjs";
 import { machine } from "./machine.mjs";
 
-const CELL = 22, GAP = 34, TOP = 22;
-function matrix(name, x, y, rows, columns, frame) {
+const WIDE = 264, GAP = 34, TOP = 22, NUMBERS = [112, 132]; // of A beside B; between them; above B; of the figures' corner
+
+function matrix(name, x, y, rows, columns, cell, frame) {
   const group = svg("g", { transform: `translate(${x},${y})` });
   group.append(words(0, -7, name, { "font-weight": 600, fill: COLOUR[name] }));
   const tile = frame.resident[name], stored = name === "C" && frame.stored;
   const box = ([top, bottom, left, right], attributes) =>
-    svg("rect", { x: left * CELL, y: top * CELL, width: (right - left) * CELL, height: (bottom - top) * CELL, ...attributes });
+    svg("rect", { x: left * cell, y: top * cell, width: (right - left) * cell, height: (bottom - top) * cell, ...attributes });
   if (tile) group.append(box(tile, { fill: COLOUR[name], "fill-opacity": 0.55 }));
-  for (let i = 0; i <= rows; i++) group.append(svg("path", { d: `M0 ${i * CELL}h${columns * CELL}`, stroke: EDGE }));
-  for (let j = 0; j <= columns; j++) group.append(svg("path", { d: `M${j * CELL} 0v${rows * CELL}`, stroke: EDGE }));
+  for (let i = 0; i <= rows; i++) group.append(svg("path", { d: `M0 ${i * cell}h${columns * cell}`, stroke: EDGE }));
+  for (let j = 0; j <= columns; j++) group.append(svg("path", { d: `M${j * cell} 0v${rows * cell}`, stroke: EDGE }));
   if (stored) group.append(box(stored, { fill: "none", stroke: COLOUR[name], "stroke-width": 3, "stroke-dasharray": "5 4" }));
   if (tile && frame.loaded.includes(name)) group.append(box(tile, { fill: "none", stroke: COLOUR[name], "stroke-width": 4 }));
   return group;
@@ -20,11 +21,12 @@ function matrix(name, x, y, rows, columns, frame) {
 
 function matrices(frame) {
   const [m, k, n] = frame.shape;
-  const left = k * CELL + GAP, top = k * CELL + GAP + TOP;
-  const width = left + n * CELL + 4, height = top + m * CELL + 4;
+  const cell = Math.min(22, WIDE / (k + n), WIDE / (k + m), (WIDE + GAP - NUMBERS[0]) / n); // so that words keep their size
+  const left = Math.max(k * cell + GAP, NUMBERS[0]), top = Math.max(k * cell + GAP + TOP, NUMBERS[1]);
   const rate = frame.intensity === null ? "" : frame.intensity.toFixed(2);
-  return svg("svg", { viewBox: `-2 0 ${width} ${height}`, "aria-hidden": "true" },
-    matrix("B", left, TOP, k, n, frame), matrix("A", 0, top, m, k, frame), matrix("C", left, top, m, n, frame),
+  return svg("svg", { viewBox: `-2 0 ${WIDE + GAP + 4} ${top + m * cell + 4}`, "aria-hidden": "true" },
+    matrix("B", left, top - GAP - k * cell, k, n, cell, frame), matrix("A", left - GAP - k * cell, top, m, k, cell, frame),
+    matrix("C", left, top, m, n, cell, frame),
     words(0, TOP + 32, rate, { "font-size": 40, "font-weight": 600, fill: INK }),
     words(0, TOP + 54, "FLOP a byte"), words(0, TOP + 82, `${count(frame.flop)} FLOP`), words(0, TOP + 102, `${count(frame.bytes)} bytes`));
 }

@@ -27,13 +27,13 @@ def _scene(*, itemsize: str, **sizes) -> Scene:
 OWN = Own(
     build=_scene,
     fields=(
-        Number("m", "Rows of A and C, m", 1, _MOST, 8),
-        Number("k", "Columns of A, rows of B, k", 1, _MOST, 8),
-        Number("n", "Columns of B and C, n", 1, _MOST, 8),
+        Number("m", "m, rows of A", 1, _MOST, 8),
+        Number("k", "k, columns of A", 1, _MOST, 8),
+        Number("n", "n, columns of B", 1, _MOST, 8),
         Number("block_m", "Tile along m", 1, _MOST, 4),
         Number("block_k", "Tile along k", 1, _MOST, 1),
         Number("block_n", "Tile along n", 1, _MOST, 4),
-        Pick("order", "Loops, outermost first", {order: ", ".join(order) for order in ORDERS}, "mnk"),
+        Pick("order", "Loops, outer to inner", {order: ", ".join(order) for order in ORDERS}, "mnk"),
         Pick("itemsize", "Element", {"1": "1 byte", "2": "2 bytes", "4": "4 bytes", "8": "8 bytes"}, "4"),
     ),
 )
@@ -107,6 +107,7 @@ def blocked_product(scenes: Mapping[str, tuple[str, Scene]] = SCENES):
         picture=_totals,
         scene=list(scenes)[min(1, len(scenes) - 1)],
         alt="Matrices A, B and C with the tile of each that is in fast memory, and bars of the bytes moved so far.",
+        own=OWN,
     )
 
 

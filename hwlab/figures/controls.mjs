@@ -49,7 +49,7 @@ export function nearest(stops, value) {
 /** A choice among `options`, pairs of key and label: radio buttons when few, else a list. */
 export function choice({ title, options, onset }) {
   const id = `hw-control-${++made}`;
-  if (options.length > 4) {
+  if (options.length > 5) {
     const list = element("select", { id, onchange: () => onset(list.value), onkeydown: (event) => event.stopPropagation() },
       ...options.map(([key, label]) => element("option", { value: key }, label)));
     const node = element("div", { class: "hw-control hw-list" }, element("label", { class: "hw-name", for: id }, title), list);

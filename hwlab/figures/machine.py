@@ -1,22 +1,33 @@
 """A machine: frames that Python computes, a module that draws them, and one player for all.
 
-A machine is a function ``frames(scene) -> list of dict`` beside a ``.mjs`` that draws one such dict. No rule of the
-machine is written in JavaScript. The frames of a few scenes are in the page, so it moves at once and without a kernel;
-in a kernel the machine is an ipywidgets widget whose `scene` and `at` can be read, set and observed.
+A machine is a function ``frames(scene)`` that lists or yields dicts, beside a ``.mjs`` that draws one such dict. No
+rule of the machine is written in JavaScript. The frames of a few scenes are in the page, so it moves at once and
+without a kernel; in a kernel the machine is an ipywidgets widget whose `scene`, `own` and `at` can be read, set and
+observed.
 
 What the player asks of a frame: ``says``, its sentence. If given, ``arithmetic`` (lines) can be unfolded, and
 ``refusal`` (why the machine cannot go on) takes the place of the sentence. The rest is between function and drawing.
+
+To make a new machine, write in `hwlab.figures`
+
+1. ``name.py``, pure Python at import, since the page's Python runs it too: ``frames(scene)``, the ``SCENES`` to begin
+   with, ``OWN`` (`hwlab.figures.own.Own`: the fields of a scene of the reader's own and the function that builds it),
+   and a function that returns a `Machine` of them;
+2. ``name.mjs``: ``export default machine((slot, frame) => …)``, which draws one frame into ``slot``.
+
+`hwlab.figures.blocked_matmul` is one to go by.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 
 import traitlets
 
 from hwlab.figures.live import Live, arithmetic_markup, compiled, data_markup, slot
+from hwlab.figures.own import Own, computed
 
 
 class Machine(Live):
@@ -29,9 +40,9 @@ class Machine(Live):
     module : str
         The module that draws a frame, beside this file.
     frames : function
-        Of a scene: the list of its frames, plain data.
+        Of a scene: its frames, plain data.
     scenes : mapping of str to (title, scene)
-        What the reader may choose from.
+        What the reader may choose from. The key "own" is kept for the reader's own.
     columns : mapping of heading to function
         Of the last frame of a scene: a cell of the table of all scenes.
     picture : function
@@ -40,6 +51,8 @@ class Machine(Live):
         Where the reader starts; the first frame shown is the last of this scene, so that what it leads to is in view.
     alt : str
         What is to be seen, for those who cannot.
+    own : Own, optional
+        How the reader describes a scene of their own. It is the ``OWN`` of the module, where the page looks for it.
     version : int
         Raise it when old links would be misread.
 
@@ -48,7 +61,7 @@ class Machine(Live):
     ValueError
         If there is no scene, or a scene has no frame, or a frame has no sentence.
     TraitError
-        From setting `scene` to no scene or `at` to no frame.
+        From setting `scene` to no scene, `at` to no frame, or `own` to what its fields or the machine refuse.
 
     Examples
     --------
@@ -57,29 +70,40 @@ class Machine(Live):
     >>> machine.scene = "large"
     >>> machine.at, len(machine.frames), machine.frame["loaded"]
     (0, 9, ['A', 'B'])
+
+    A scene of one's own; what is left out stays as the fields begin:
+
+    >>> machine.own = {"m": 4, "k": 4, "n": 4, "block_k": 4}
+    >>> machine.scene, len(machine.frames)
+    ('own', 2)
     """
 
     kind = "machine"
     scene = traitlets.Unicode().tag(sync=True)
+    own = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     at = traitlets.Int(0).tag(sync=True)
 
     def __init__(
         self,
         name: str,
         module: str,
-        frames: Callable[[object], list[dict]],
+        frames: Callable[[object], Iterable[dict]],
         scenes: Mapping[str, tuple[str, object]],
         *,
         columns: Mapping[str, Callable[[dict], str]],
         picture: Callable[[dict[str, dict]], object],
         scene: str,
         alt: str,
+        own: Own | None = None,
         version: int = 1,
     ):
         if not re.fullmatch(r"[A-Za-z][\w-]*", name):
             raise ValueError(f"a machine is named {name!r}; give letters, digits and hyphens, beginning with a letter")
         if scene not in scenes:
             raise ValueError(f"the machine starts at {scene!r}; its scenes are {', '.join(scenes) or 'none'}")
+        if "own" in scenes:
+            raise ValueError("a scene's key is 'own', which is kept for the reader's own; give it another")
+        self._function, self._own = frames, own
         self._frames = {}
         for key, (title, of) in scenes.items():
             self._frames[key] = list(frames(of))
@@ -94,9 +118,11 @@ class Machine(Live):
                 "name": name,
                 "version": version,
                 "scenes": [[key, title] for key, title in titles.items()],
-                "frames": self._frames,
+                "frames": dict(self._frames),
+                "own": own and [field.control() for field in own.fields],
             },
         )
+        self.on_msg(self._answer)
         last = {titles[key]: frames[-1] for key, frames in self._frames.items()}
         self.markup = self._markup(titles, last, columns, picture, alt)
 
@@ -116,6 +142,40 @@ class Machine(Live):
             raise traitlets.TraitError(f"there is no scene {proposal['value']!r}; there are {', '.join(self._frames)}")
         return proposal["value"]
 
+    @traitlets.validate("own")
+    def _computed(self, proposal):
+        given = proposal["value"]
+        if given is None:
+            if self.scene == "own":
+                raise traitlets.TraitError("the scene in view is the reader's own; choose another before own is None")
+            return None
+        if self._own is None:
+            raise traitlets.TraitError(f"the machine {self.name} takes no scene of the reader's own")
+        try:
+            values = self._own.values(given)
+            self._frames["own"] = list(computed(self._function, self._own, values))
+        except ValueError as refusal:
+            raise traitlets.TraitError(str(refusal)) from refusal
+        return values
+
+    @traitlets.observe("own")
+    def _show(self, change):
+        if change["new"] is not None:
+            self.scene, self.at = "own", 0
+
+    def _answer(self, _, message, buffers):
+        """Send frames of a scene of the reader's own, or why there are none, as the page's Python does."""
+        if self._own is None or message.get("type") != "frames":
+            return
+        try:
+            values = self._own.values(message["values"])
+            if values != self.own:
+                self.own = values
+        except (ValueError, traitlets.TraitError) as refusal:
+            self.send({"type": "refused", "id": message["id"], "says": str(refusal)})
+        else:
+            self.send({"type": "frames", "id": message["id"], "frames": self._frames["own"]})
+
     @traitlets.validate("at")
     def _within(self, proposal):
         if not 0 <= proposal["value"] < len(self.frames):
@@ -130,7 +190,7 @@ class Machine(Live):
             self.at = 0
 
     def page_state(self) -> dict:
-        return {"scene": self.scene, "at": self.at}
+        return {"scene": self.scene, "own": self.own, "at": self.at}
 
     def _markup(self, titles, last, columns, draw, alt):
         rows = [[title, *(cell(frame) for cell in columns.values())] for title, frame in last.items()]

@@ -59,7 +59,17 @@ def test_play_runs_to_the_end_and_is_silent_meanwhile(open_page):
 
 def test_the_keyboard_alone_steps_scrubs_and_chooses(open_page):
     page = open_live(open_page, blocked_product())
+    page.keyboard.press("Tab")  # the figure
+    for key, at in (("Home", 0), ("ArrowRight", 1), ("ArrowLeft", 0), ("ArrowLeft", 26), ("Control+Home", 26)):
+        page.keyboard.press(key)
+        assert state(page) == ["small", at]
+    assert page.locator(".hw-keys").is_visible()
+    page.keyboard.press("Space")
+    page.wait_for_function("document.querySelector('.hw-live').model.get('at') === 2")
+    page.keyboard.press("Space")
+    assert page.get_by_role("button", name="Play").is_visible()
     page.keyboard.press("Tab")  # the scene
+    assert not page.locator(".hw-keys").is_visible()
     page.keyboard.press("ArrowRight")
     assert state(page) == ["large", 0]
     page.keyboard.press("Tab")
