@@ -3,7 +3,7 @@
 import { COLOUR, EDGE, INK, count, svg, words } from "./drawing.mjs";
 import { machine } from "./machine.mjs";
 
-const WIDE = 264, GAP = 34, TOP = 22, NUMBERS = [112, 132]; // of A beside B; between them; above B; of the figures' corner
+const WIDE = 264, GAP = 34, TOP = 22, NUMBERS = [112, 148]; // of A beside B; between them; above B; of the figures' corner
 
 function matrix(name, x, y, rows, columns, cell, frame) {
   const group = svg("g", { transform: `translate(${x},${y})` });

@@ -79,11 +79,11 @@ export function ownScene({ model, fields, onframes }) {
     else bar.removeAttribute("value");
     if (starting && performance.now() > told + QUIET) say(says);
   };
-  let before = python().state;
-  const redraw = onceAFrame(() => {
-    const { state } = python(), up = before === "starting" && state === "ready"; // perhaps while the fields were open
-    before = state;
-    if (up && !node.hidden && !asked && shown !== key(values)) ask();
+  let came = coming();
+  const redraw = onceAFrame(() => { // somebody else may have started Python while the fields were open
+    const comes = coming() && !came;
+    came = coming();
+    if (comes && self.isOpen() && !asked && shown !== key(values)) ask();
     follow();
   });
   model.on("change:python", redraw);

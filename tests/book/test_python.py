@@ -39,7 +39,9 @@ def scenes_at_random(generator):
     """Values for the fields, some of which are refused."""
     for _ in range(NUM_SCENES):
         values = {axis: generator.randint(1, 12) for axis in "mkn"}
-        values |= {f"block_{axis}": generator.randint(1, min(12, values[axis] + 1)) for axis in "mkn"}
+        values |= {f"block_{axis}": generator.randint(1, values[axis]) for axis in "mkn"}
+        if generator.random() < 0.2:
+            values["block_k"] = 12
         yield values | {"order": generator.choice(ORDERS), "itemsize": generator.choice("1248")}
 
 
@@ -53,6 +55,11 @@ def choose_own(live):
     live.get_by_role("radio", name="Your own").check()
 
 
+def run(live):
+    """Press the button, unless Python starts by itself: it may, in idle time, once the reader has touched a figure."""
+    live.evaluate("el => [...el.querySelectorAll('.hw-own button')].find(button => !button.hidden)?.click()")
+
+
 def wait_for_own(page, name):
     page.wait_for_function(
         f"document.getElementById('hw-{name}').model.get('scene') === 'own'"
@@ -63,23 +70,18 @@ def wait_for_own(page, name):
 
 def test_a_scene_of_ones_own_is_computed_in_the_page_as_it_is_here(open_page):
     page = open_live(open_page, blocked_product(), second())
-    asked = []
-    page.context.on("request", lambda request: asked.append(request.url))
     page.evaluate("""async () => {
       const { python } = await import('/_static/web/python.mjs');
       window.told = [];
       python.watch(({ state, says, done, of }) => told.push([state, says, done, of]));
     }""")
+    asked = []
+    page.context.on("request", lambda request: asked.append(request.url))
     live = page.locator("#hw-blocked")
     choose_own(live)
     start = blocked_matmul.OWN.start
-    assert live.evaluate("el => [el.model.get('scene'), el.model.get('python').state]") in (
-        ["small", "off"],
-        ["small", "starting"],  # in idle time, since the reader has touched the figure
-    )
-    run = live.get_by_role("button", name="Run it")
-    if run.is_visible():
-        run.click()
+    assert live.evaluate("el => el.model.get('scene')") == "small"  # until there is something to show
+    run(live)
     wait_for_own(page, "blocked")
     last = answer(start)[-1]
     live.get_by_role("slider", name="Step", exact=True).press("End")
@@ -94,7 +96,7 @@ def test_a_scene_of_ones_own_is_computed_in_the_page_as_it_is_here(open_page):
     counts = [done for state, _, done, _ in told if state == "starting"]
     assert counts == sorted(counts) and counts[-1] == told[-1][3] and len(set(counts)) > 2
     assert any(says.startswith("Fetching Python: ") and says.endswith(" MB") for _, says, _, _ in told)
-    fetched = {url.split("/")[-1].split("?")[0] for url in asked}
+    fetched = {url.split("/")[-1].split("?")[0] for url in asked if "/part-" not in url}
     assert fetched == {
         "python_worker.mjs",
         "pyodide.asm.js.packed",
@@ -183,8 +185,7 @@ def failing(page):
     """Ask for a scene of one's own; the sentence that says why there is none, and proof that the rest goes on."""
     live = page.locator("#hw-blocked")
     choose_own(live)
-    if live.get_by_role("button", name="Run it").is_visible():
-        live.get_by_role("button", name="Run it").click()
+    run(live)
     live.get_by_text("Python could not run here: ").wait_for(timeout=PATIENT)
     live.get_by_role("button", name="Try again").wait_for()
     why = live.locator(".hw-status").inner_text()
@@ -256,9 +257,10 @@ def test_a_kernel_answers_the_same_module_with_the_same_frames(open_page):
     output.get_by_role("slider", name="Tile along k").press("End")
     output.get_by_text("block_k is 12, but k is only 8; choose a tile of 1 to 8").wait_for()
     assert machine.own == blocked_matmul.OWN.start
-    output.get_by_role("slider", name="Tile along k").press("PageDown")
+    output.get_by_role("slider", name="Tile along k").press("Home")
+    output.get_by_role("slider", name="Tile along k").press("ArrowRight")
     page.wait_for_function("document.querySelector('#output').frame.steps < 33")
-    assert machine.own["block_k"] > 1 and machine.scene == "own"
+    assert machine.own["block_k"] == 2 and machine.scene == "own"
     assert output.evaluate("el => el.frame") == machine.frames[0] == answer(machine.own)[0]
 
     machine.own = {"m": 2, "k": 2, "n": 2, "block_m": 1, "block_n": 1}  # Python sets it, the front end follows
