@@ -271,11 +271,12 @@ def replay(accesses: Iterable[Access], cache: Cache) -> Counts:
 
     Notes
     -----
-    For a fully associative cache of L lines and rows that are whole lines of e elements, the misses follow from what
-    one pass of the innermost loop walks along. In order mnk it is a row of A, k/e lines, and a column of B, k lines.
-    Before a line of A is used again, k + k/e - e others are; if they are L or more, none is left when its turn comes,
-    and there are ``mn (k + k/e) + mn/e`` misses. In order mkn a pass is a row of B and one of C, 2n/e lines; if two
-    passes fit and B as a whole does not, A and C come once and B once a row of A: ``(mk + mn + mkn)/e``.
+    For a fully associative cache and rows that are whole lines of e elements, the misses follow from what one pass of
+    the innermost loop walks along. In order mnk it is a row of A, k/e lines, and a column of B, k lines. Before a line
+    of A is used again, k + k/e - e others are; if they are as many as the cache holds, or more, none is left when its
+    turn comes, and there are ``mn (k + k/e) + mn/e`` misses. In order mkn a pass is a row of B and one of C, 2n/e
+    lines; if two passes fit and B as a whole does not, A and C come once and B once a row of A:
+    ``(mk + mn + mkn)/e``.
 
     Examples
     --------
