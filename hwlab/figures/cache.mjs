@@ -80,7 +80,7 @@ function bars(frame) {
   const sum = (numbers) => numbers.reduce((a, b) => a + b);
   const text = (x, y, text, attributes = {}) => words(x, y, text, { "font-size": 16, ...attributes });
   const right = { "text-anchor": "end", "font-weight": 600, fill: INK };
-  const picture = svg("svg", { viewBox: `0 0 ${width} 152`, "aria-hidden": "true" }, text(0, 16, "Misses so far, of accesses"));
+  const picture = svg("svg", { viewBox: `0 0 ${width} 156`, "aria-hidden": "true" }, text(0, 16, "Misses so far, of accesses"));
   ARRAYS.forEach((array, i) => {
     const y = 46 + 27 * i, misses = frame.misses[i], accesses = frame.accesses[i];
     picture.append(text(0, y, array, { "font-weight": 600, fill: COLOUR[array] }), text(width, y, `${count(misses)} of ${count(accesses)}`, right),
