@@ -40,7 +40,7 @@ function matrix(array, x, y, cell, rows, columns, frame) {
 
 function places(frame) {
   const [lines, ways] = frame.cache, sets = lines / ways;
-  const group = svg("g", {}, words(0, 14, `Cache: ${sets} ${sets > 1 ? "sets" : "set"} of ${ways} ${ways > 1 ? "ways" : "way"}`));
+  const group = svg("g", {}, words(0, 15, `Cache: ${sets} ${sets > 1 ? "sets" : "set"} of ${ways} ${ways > 1 ? "ways" : "way"}`));
   const fetched = new Set(frame.fetched), outlines = [];
   const x = (column) => column * WIDE + Math.floor(column / ways) * APART + 1;
   const y = (row) => TOP + row * HIGH + Math.floor((row * ACROSS) / Math.max(ways, ACROSS)) * APART + 1;
