@@ -24,13 +24,13 @@ function showProgress({ read = {}, questions = {} } = {}) {
 try { showProgress(JSON.parse(localStorage.getItem("hw:progress")) ?? {}); } catch { /* nothing kept, or a browser that keeps nothing */ }
 document.addEventListener("hw:progress", (event) => showProgress(event.detail));
 
-// --- A formula that scrolls sideways is within reach of the keyboard ---
+// --- What scrolls sideways is within reach of the keyboard ---
 const widths = new ResizeObserver((entries) => {
   for (const { target } of entries)
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
 });
-document.querySelectorAll('.math > mjx-container[display="true"]').forEach((formula) => widths.observe(formula));
+document.querySelectorAll('.math > mjx-container[display="true"], .pst-scrollable-table-container').forEach((wide) => widths.observe(wide));
 
 // --- Terms: the glossary's own words, on hover and on focus; Escape closes ---
 const glossaries = new Map();

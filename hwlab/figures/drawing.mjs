@@ -1,5 +1,5 @@
 // What the drawings of matrices share: elements of SVG, words in the hand of the book, a colour for each array.
-export const COLOUR = { A: "var(--data-1, #0072b2)", B: "var(--data-2, #008a64)", C: "var(--data-3, #b4558a)" };
+export const COLOUR = { A: "var(--data-1, #0072b2)", B: "var(--data-2, #00805c)", C: "var(--data-3, #b4558a)" };
 export const INK = "var(--ink, #15181d)", SECOND = "var(--ink-2, #4c535f)", EDGE = "var(--edge, #858d9a)";
 export const count = (x) => x.toLocaleString("en-US");
 

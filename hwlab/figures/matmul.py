@@ -83,7 +83,7 @@ def layer_on_roofline(
             "tokens:N", sort=order, scale=alt.Scale(domain=order, range=list(_SHAPES[: len(order)])), legend=legend
         ),
     }
-    points = alt.Chart(alt.Data(values=rows)).mark_point(size=110, filled=True, opacity=0.85).encode(x, y, **series)
+    points = alt.Chart(alt.Data(values=rows)).mark_point(size=110).encode(x, y, **series)
     line = alt.Chart(alt.Data(values=roof)).mark_line(style="roof").encode(x, y)
     turn = alt.Chart(alt.Data(values=[{"FLOP a byte": corner, "says": f"ridge {number(corner)}"}]))
     marks = [
@@ -236,7 +236,7 @@ def share_of_one_token(ids: Iterable[str] = CLASSES, width: int = 8192) -> alt.L
     shape = alt.Shape("memory:N", sort=None, scale=alt.Scale(domain=places, range=list(_SHAPES[:2])), title="Weights")
     return alt.layer(
         data.mark_rule(strokeWidth=3).encode(x, y, colour, x2=alt.datum(0.1)),
-        data.mark_point(size=110, filled=True, opacity=1).encode(x, y, colour, shape),
+        data.mark_point(size=110).encode(x, y, colour, shape),
         data.mark_text(style="note", dy=-6).encode(y=y, text="says:N", x=alt.value(0)),
         height=alt.Step(44),
         data=alt.Data(values=[{key: row[key] for key in row if key != "says"} for row in rows]),
@@ -356,7 +356,7 @@ def gemm_times(measured: Sequence[Measurement]) -> alt.LayerChart:
         )
     }
     line = alt.Chart(alt.Data(values=bounds)).mark_line(strokeWidth=1.5)
-    points = alt.Chart(alt.Data(values=rows)).mark_point(size=90, filled=True, opacity=0.9)
+    points = alt.Chart(alt.Data(values=rows)).mark_point()
     factors = [row["factor"] for row in rows]
     return alt.layer(
         line.encode(x, alt.Y("bound, µs:Q", **y), series["color"]),

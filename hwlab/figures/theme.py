@@ -15,7 +15,7 @@ import altair as alt
 
 TOKENS = {
     "#0072b2": "--data-1",
-    "#008a64": "--data-2",
+    "#00805c": "--data-2",
     "#b4558a": "--data-3",
     "#a87200": "--data-4",
     "#d55e00": "--data-5",
