@@ -353,6 +353,7 @@ def cache_under_loops(scenes: Mapping[str, tuple[str, Scene]] = SCENES):
         scene=next(iter(scenes)),
         alt="Matrices A, B and C with the lines of each that are in the cache, the places of the cache with the name "
         "of the array whose line each holds, and bars of the misses so far.",
+        own=OWN,
     )
 
 
