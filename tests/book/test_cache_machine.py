@@ -5,8 +5,10 @@ import itertools
 import pytest
 
 from hwlab.figures import cache_under_loops
-from hwlab.figures.cache import OWN
+from hwlab.figures.cache import OWN, frames
 from tests.book.live import open_live
+
+PATIENT = 180_000  # ms: Python starts in seconds, on a busy machine in minutes
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +107,21 @@ def test_what_is_in_the_cache_is_lit_where_it_belongs(open_page):
     wanted = {"A": [0], "B": [0, 4], "C": [0, 4]}
     for array, rects in lit:
         assert sorted(rects) == [pytest.approx([x * cell, 0, 4 * cell]) for x in wanted[array]]
+
+
+def test_a_link_leads_to_a_product_and_a_cache_of_ones_own(open_page):
+    values = {"k": 32, "order": "mnk", "ways": "0"}
+    wanted = list(frames(OWN.build(**OWN.values(values))))
+    page = open_live(open_page, cache_under_loops(), fragment="#hw:cache:v1:scene=own;k=32;order=mnk;ways=0;at=999")
+    page.wait_for_function("document.querySelector('.hw-live').model.get('scene') === 'own'", timeout=PATIENT)
+    page.wait_for_function("says => document.querySelector('.hw-say').textContent === says", arg=wanted[-1]["says"])
+    assert sum(wanted[-1]["misses"]) == 560  # what the exercise of the chapter asks for
+    found = page.evaluate(
+        """async (values) => {
+          const { python } = await import('/_static/web/python.mjs');
+          return python.call('frames', { module: 'cache', values });
+        }""",
+        values,
+    )
+    assert found == wanted
+    assert page.problems == [] and page.foreign == []
