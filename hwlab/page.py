@@ -101,7 +101,7 @@ def run(cells: Sequence[str]) -> dict:
     -------
     dict
         ``printed`` text; the last expression's value as ``text`` and, where it has one, as ``html``, else None; and
-        ``error``, a traceback, or None. ``cell`` is the number of the last cell that ran, the one with the error if any.
+        ``error``, a traceback, or None. ``cell`` is the number of the last cell that ran, the one with any error.
 
     Examples
     --------
