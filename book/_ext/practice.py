@@ -31,7 +31,7 @@ from hwlab.exercises import question
 from hwlab.exercises.base import SAYS, Choice, Code, Memo, Numeric, Prediction
 from hwlab.formula import number
 from hwlab.specs.claims import claim, claims
-from hwlab.specs.quantities import REFUSALS, SYMBOLS
+from hwlab.specs.quantities import BASES, REFUSALS, SYMBOLS
 from hwlab.studies.trials import bound, try_claim
 
 LOGGER = logging.getLogger(__name__)
@@ -154,12 +154,7 @@ class Practice(SphinxDirective):
 
     def data(self, **fields):
         """What the page's script needs to know, and, once a page, the words and units that it uses."""
-        found = [raw_json({"id": self.record.id, **fields})]
-        if not self.env.temp_data.get("practice_says"):
-            self.env.temp_data["practice_says"] = True
-            says = [self.phrase("p", text, data_say=kind) for kind, text in {**SAYS, **REFUSALS, **WORDS}.items()]
-            found.append(box("div", *says, raw_json(dict(SYMBOLS)), classes=["hw-says"], hidden="hidden"))
-        return found
+        return [raw_json({"id": self.record.id, **fields}), *words_once(self.env)]
 
     def run(self):
         """Find the record and build its block."""
@@ -175,8 +170,50 @@ class Practice(SphinxDirective):
         return [self.build()]
 
 
-WORDS = {"reveal": "Reveal", "change": "Change", "after": "Guess after all"}
-"""Words on the button of a guess, which the script changes."""
+WORDS = {
+    "reveal": "Reveal",
+    "change": "Change",
+    "after": "Guess after all",
+    "unkept": "This browser keeps nothing for this page: what you answer is lost when you leave it.",
+    "code run": "Check",
+    "code first": "Check (fetches Python, {cost})",
+    "code stop": "Stop",
+    "code stopped": "Stopped.",
+    "code again": "Start again",
+    "cell run": "Run",
+    "cell first": "Run it here (fetches Python, {cost})",
+    "cell stop": "Stop",
+    "cell stopped": "Stopped.",
+    "cell again": "As it was",
+    "cell cell": "Code of this cell",
+    "cell keys": "Tab indents while you write; Escape, then Tab, leaves the field. Control and Enter runs.",
+    "cell ran": "This is what your browser computed.",
+    "cell failed": "It ended in an error.",
+    "cell before": "A cell above it ended in an error.",
+    "answered": "{done} of {all}",
+    "saved": "Saved as a file.",
+    "merged": "Read: {count} answers, of which the better of each was kept.",
+    "deleted": "All deleted. Until you leave this page you can bring it back.",
+    "undone": "It is back.",
+    "file-large": "That file is larger than a file of progress can be.",
+    "file-json": "That file is not JSON, so it holds no progress.",
+    "file-version": "That file is of version {version}; this page reads version 1.",
+    "file-other": "That file holds no progress of this book.",
+}
+"""Words and sentences that the scripts use, beside those of `hwlab`. The first word of a name says whose they are."""
+
+
+def words_once(env):
+    """What the scripts of a page say, and the units that they know; nothing where the page has them already."""
+    if env.temp_data.get("practice_says"):
+        return []
+    env.temp_data["practice_says"] = True
+    bases = {f"base {base}": words for base, words in BASES.items()}
+    says = {**SAYS, **REFUSALS, **WORDS, **bases}
+    phrases = [Phrase(text, text, tag="p", html={"data-say": kind}) for kind, text in says.items()]
+    for phrase in phrases:
+        phrase.source, phrase.line = __file__, 1
+    return [box("div", *phrases, raw_json(dict(SYMBOLS)), classes=["hw-says"], hidden="hidden")]
 
 
 def raw_json(data):
@@ -316,12 +353,27 @@ class Exercise(Practice):
         return [ask, self._hint(), rubric, self.solution(), *self.data(kind="memo")]
 
     def _code(self):
-        record = self.record
-        call = f'check("{record.id}", your_function)'
-        line = _at(nodes.paragraph(), self)
+        record, name = self.record, f"q-{self.record.id}"
+        keys = "Tab indents while you write; Escape, then Tab, leaves the field. Control and Enter checks."
+        keys = self.phrase("p", keys, ["keys"])
+        keys["ids"] = [f"{name}-keys"]
+        entry = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off", "rows": "8"}
+        described = f"{name}-prompt {name}-keys"
+        ask = box(
+            "div",
+            self.phrase("label", "Your function", for_=f"{name}-field"),
+            box("textarea", ids=[f"{name}-field"], classes=["editor"], aria_describedby=described, **entry),
+            keys,
+            classes=["ask", "write", "code"],
+        )
+        call = f'check("{record.id}", {record.name})'
+        line = _at(nodes.paragraph(classes=["in-the-lab"]), self)
         line += [nodes.Text("Check it in the lab: "), nodes.literal(call, call), nodes.Text(".")]
         line.rawsource = f"Check it in the lab: `{call}`."
-        return [line, self._hint(), self.solution(), *self.data(kind="code")]
+        stub = box("div", _code(record.stub.rstrip(), "python"), classes=["stub"])
+        printed = box("pre", classes=["printed"], hidden="hidden", tabindex="0")
+        data = self.data(kind="code", stub=record.stub)
+        return [stub, line, ask, self._reply(), printed, self._hint(), self.solution(), *data]
 
 
 class Review(Exercise):
@@ -359,7 +411,7 @@ class Claims(Practice):
         """A block whose rows are chosen when the whole page is known."""
         ids = self.arguments[0].split() if self.arguments else []
         quote = "quote" in self.options
-        chapter = _chapter(self.env.docname)
+        chapter = chapter_of(self.env.docname)
         if chapter is None and not quote:
             raise self.error(f"{self.env.docname} is not a chapter: its name does not begin with a number")
         for id in ids:
@@ -380,7 +432,8 @@ def _asked(env, id):
     return next((docname for docname, ids in env.practice_asked.items() if id in ids), None)
 
 
-def _chapter(docname):
+def chapter_of(docname):
+    """The number of the chapter that a page, or its lab, is; None for any other page."""
     match = re.match(r"(\d+)-", docname.rpartition("/")[2])
     return int(match[1]) if match else None
 
@@ -467,7 +520,7 @@ def _merge(app, env, docnames, other):
 
 def _number(app, pagename, templatename, context, doctree):
     """Tell the page's script which chapter this is."""
-    chapter = _chapter(pagename)
+    chapter = chapter_of(pagename)
     if chapter and pagename in getattr(app.env, "practice_asked", {}):
         context["metatags"] = context.get("metatags", "") + f'<meta name="hw-chapter" content="{chapter}" />\n'
 
@@ -478,7 +531,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(Box, html=(_open, _close), latex=(_pass, _pass), text=(_pass, _pass))
     app.add_node(Phrase, html=(_open, _close), latex=(_skip, None), text=(_skip, None))
     app.add_node(PendingClaims)
-    for name, directive in {"predict": Predict, "exercise": Exercise, "review": Review, "claims": Claims}.items():
+    named = {"predict": Predict, "exercise": Exercise, "review": Review, "claims": Claims}
+    for name, directive in named.items():
         app.add_directive(name, directive)
     app.add_role("fact", Fact())
     app.add_transform(ChooseClaims)

@@ -1,7 +1,6 @@
-// Brings the questions of a page to life: guesses, checked answers, choices, memos. The page holds the answers, replies and
-// sentences (see _ext/practice.py); what a reader has done stays in this browser, under the key `hw:progress`:
-// {version: 1, questions: {id: {state, value, ...}}, read: {chapter: date}}. Every change of it fires `hw:progress` on document.
-const KEY = "hw:progress";
+// Brings the questions of a page to life: guesses, checked answers, choices, memos, functions. The page holds the answers,
+// replies and sentences (see _ext/practice.py); progress.mjs keeps what a reader has done.
+import { forget, keep, mountProgress, progress, remember } from "./progress.mjs";
 
 // ---- Quantities: the rules of hwlab.specs.quantities, whose table of units is in the page ---------------------------
 
@@ -17,7 +16,7 @@ export function readQuantity(text, symbols) {
   const comma = /^,(\d+)/.exec(match[4]);
   if (comma) return { refusal: "comma", fields: { better: `${digits}.${comma[1]}` } };
   const value = Number(`${digits.replaceAll(",", "")}e${exponent ?? power ?? "0"}`);
-  if (!(value > 0 && value < Infinity)) return { refusal: "positive" };
+  if (!(value > 0 && value < Infinity)) return { refusal: value > 0 ? "huge" : "positive" };
   const symbol = match[4].trim().replace(/\s*\/\s*/g, "/");
   if (!symbol) return { value, base: null };
   let unit = symbols[symbol];
@@ -50,30 +49,17 @@ export function judge(question, text, symbols) {
   return { right: false, say: value > question.answer ? "high" : "low" };
 }
 
+/** A formatted number with its unit, which is a singular for one, as hwlab.specs.quantities.written has it. */
+export function written(number, symbol, symbols) {
+  const one = symbol.replace(/s$/, "");
+  return `${number} ${number === "1" && String(symbols[one]) === String(symbols[symbol]) ? one : symbol}`;
+}
+
 /** A number with `digits` significant digits, whole units kept, as hwlab.formula.number writes it. */
 export function plain(value, digits = 3) {
   const options = Math.abs(value) >= 10 ** digits ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits };
   return value.toLocaleString("en", options);
 }
-
-// ---- Progress ------------------------------------------------------------------------------------------------------
-
-/** What the reader has done so far. */
-export function progress() {
-  let kept = null;
-  try { kept = JSON.parse(localStorage.getItem(KEY)); } catch { /* no storage, or not ours: start anew */ }
-  return kept?.version === 1 ? kept : { version: 1, questions: {}, read: {} };
-}
-
-function keep(change) {
-  const kept = progress();
-  change(kept);
-  try { localStorage.setItem(KEY, JSON.stringify(kept)); } catch { /* a private window: the page works, unremembered */ }
-  document.dispatchEvent(new CustomEvent(KEY, { detail: kept }));
-}
-
-const remember = (id, fields) => keep((kept) => { kept.questions[id] = { ...kept.questions[id], ...fields }; });
-const forget = (id) => keep((kept) => { delete kept.questions[id]; });
 
 // ---- Questions -----------------------------------------------------------------------------------------------------
 
@@ -85,16 +71,37 @@ const element = (tag, className, text = "", style = "") => {
   return made;
 };
 
-class Page {
+export class Page {
   constructor(root) {
     const says = root.querySelector(".hw-says");
     this.symbols = JSON.parse(says.querySelector("script").textContent);
     this.sentences = Object.fromEntries([...says.querySelectorAll("[data-say]")].map((p) => [p.dataset.say, p.textContent]));
   }
 
-  say(kind, fields = {}) {
-    const text = this.sentences[kind].replace(/\{(\w+)\}/g, (_, name) => fields[name]);
+  /** The words of that kind. A base unit among the fields, as `given`, is put in words too. */
+  fill(kind, fields = {}) {
+    const words = { ...fields, given: this.sentences[`base ${fields.given}`] };
+    return this.sentences[kind].replace(/\{(\w+)\}/g, (_, name) => words[name]);
+  }
+
+  /** The same as a sentence. */
+  say(kind, fields) {
+    const text = this.fill(kind, fields);
     return /[.!?]$/.test(text) ? text : `${text[0].toUpperCase()}${text.slice(1)}.`;
+  }
+
+  /** The words whose names begin with `prefix`, for the modules that know no sentences. */
+  words(prefix) {
+    const own = Object.entries(this.sentences).filter(([name]) => name.startsWith(prefix));
+    return Object.fromEntries(own.map(([name, text]) => [name.slice(prefix.length), text]));
+  }
+
+  /** Passes on whether something was kept, and says once that nothing is. */
+  kept(block, kept) {
+    if (kept || this.warned) return;
+    this.warned = element("p", "not-kept", this.sentences.unkept);
+    this.warned.setAttribute("role", "status");
+    within(block, ".reply").after(this.warned);
   }
 }
 
@@ -117,7 +124,7 @@ function mountPredict(block, question, page) {
   const valueAt = (place) => Number((question.low * Math.exp(span * place)).toPrecision(2));
   const placeOf = (value) => Math.log(value / question.low) / span; // value in the unit of the ruler
   const clamp = (place) => Math.min(1, Math.max(0, place));
-  const written = (value) => `${plain(value, 2)} ${question.unit}`;
+  const told = (value, digits) => written(plain(value, digits), question.unit, page.symbols);
 
   const guess = () => {
     const given = readQuantity(field.value, page.symbols);
@@ -143,7 +150,7 @@ function mountPredict(block, question, page) {
     const shown = question.shown;
     if (value === null) { reply.replaceChildren(element("p", "", page.say("skipped", { answer: shown }))); return; }
     const truth = question.answer / factor, apart = Math.max(value / truth, truth / value), near = apart <= 1.1;
-    const you = `${plain(value)} ${question.unit}`;
+    const you = told(value);
     const scale = element("div", "guess-scale", "",
       `--decades: ${question.marks.length - 1}; --truth: ${100 * question.place}%; --you: ${100 * clamp(placeOf(value))}%`);
     scale.setAttribute("aria-hidden", "true"); // the sentence below says the same
@@ -160,18 +167,16 @@ function mountPredict(block, question, page) {
   ruler.addEventListener("input", () => {
     const value = valueAt(Number(ruler.value));
     field.value = plain(value, 2);
-    ruler.setAttribute("aria-valuetext", written(value));
+    ruler.setAttribute("aria-valuetext", told(value, 2));
   });
   field.addEventListener("input", () => {
     const given = guess();
     if (!given.refusal) ruler.value = clamp(placeOf(given.value));
-    ruler.setAttribute("aria-valuetext", given.refusal ? "" : written(given.value));
+    ruler.setAttribute("aria-valuetext", given.refusal ? "" : told(given.value, 2));
   });
   const ask = () => {
     if (answer.open) { // change the guess
       forget(question.id);
-      reply.replaceChildren();
-      lay(false);
       field.focus();
       return;
     }
@@ -181,21 +186,20 @@ function mountPredict(block, question, page) {
       field.focus();
       return;
     }
-    remember(question.id, { state: "guessed", value: field.value, factor: given.value / (question.answer / factor) });
-    show(given.value);
+    page.kept(block, remember(question.id, { state: "guessed", value: field.value, factor: given.value / (question.answer / factor) }));
     reveal.focus(); // the field is closed now, and would drop the focus
   };
   onAsk(block, "reveal", ask);
-  skip.addEventListener("click", () => { remember(question.id, { state: "skipped" }); show(null); reveal.focus(); });
+  skip.addEventListener("click", () => { page.kept(block, remember(question.id, { state: "skipped" })); reveal.focus(); });
 
-  lay(false);
-  const before = progress().questions[question.id];
-  if (before?.state === "skipped") show(null);
-  else if (before?.value) {
-    field.value = before.value;
-    const given = guess();
-    if (!given.refusal) { ruler.value = clamp(placeOf(given.value)); show(given.value); }
-  }
+  return (record) => {
+    if (record?.state === "skipped") { show(null); return; }
+    if (record?.value) field.value = record.value;
+    const given = record?.value ? guess() : { refusal: "guess" };
+    if (given.refusal) { reply.replaceChildren(); lay(false); return; }
+    ruler.value = clamp(placeOf(given.value));
+    show(given.value);
+  };
 }
 
 function answered(block, right) {
@@ -208,34 +212,38 @@ const replyOf = (block, index) => [...within(block, `[data-reply="${index}"]`).c
 
 function mountNumeric(block, question, page) {
   const field = within(block, ".field input");
-  const show = () => {
-    const found = judge(question, field.value, page.symbols);
+  const show = (found) => {
     const words = found.mistake === undefined ? [element("p", "", page.say(found.say, found.fields))] : replyOf(block, found.mistake);
     answered(block, found.right).replaceChildren(...words);
-    return found;
   };
   onAsk(block, "check", () => {
-    const found = show();
-    if (found.refused) return;
+    const found = judge(question, field.value, page.symbols);
+    if (found.refused) { show(found); return; }
     const tries = (progress().questions[question.id]?.tries ?? 0) + 1;
-    remember(question.id, { state: found.right ? "right" : "tried", value: field.value, tries });
+    page.kept(block, remember(question.id, { state: found.right ? "right" : "tried", value: field.value, tries }));
   });
-  const before = progress().questions[question.id];
-  if (before?.value) { field.value = before.value; show(); }
+  return (record) => {
+    if (!record?.value) { within(block, ".reply").replaceChildren(); return; }
+    field.value = record.value;
+    show(judge(question, record.value, page.symbols));
+  };
 }
 
 function mountChoice(block, question, page) {
   const radios = [...block.querySelectorAll('.option input[type="radio"]')];
-  const show = (key) => answered(block, key === question.answer).replaceChildren(...replyOf(block, question.options.indexOf(key)));
   onAsk(block, "check", () => {
     const chosen = radios.find((radio) => radio.checked);
     if (!chosen) { answered(block, false).replaceChildren(element("p", "", page.say("choose"))); return; }
-    show(chosen.value);
     const tries = (progress().questions[question.id]?.tries ?? 0) + 1;
-    remember(question.id, { state: chosen.value === question.answer ? "right" : "tried", value: chosen.value, tries });
+    const state = chosen.value === question.answer ? "right" : "tried";
+    page.kept(block, remember(question.id, { state, value: chosen.value, tries }));
   });
-  const before = radios.find((radio) => radio.value === progress().questions[question.id]?.value);
-  if (before) { before.checked = true; show(before.value); }
+  return (record) => {
+    const chosen = radios.find((radio) => radio.value === record?.value);
+    if (!chosen) { within(block, ".reply").replaceChildren(); return; }
+    chosen.checked = true;
+    answered(block, chosen.value === question.answer).replaceChildren(...replyOf(block, question.options.indexOf(chosen.value)));
+  };
 }
 
 function mountMemo(block, question, page) {
@@ -244,20 +252,47 @@ function mountMemo(block, question, page) {
     const met = ticks.filter((tick) => tick.checked).length;
     within(block, ".reply").textContent = met ? page.say("rubric", { met, all: ticks.length }) : "";
   };
-  const save = () => remember(question.id, {
-    state: ticks.every((tick) => tick.checked) ? "right" : "tried", value: field.value, met: ticks.map((tick) => tick.checked),
-  });
-  const before = progress().questions[question.id];
-  if (before) {
-    field.value = before.value;
-    ticks.forEach((tick, i) => { tick.checked = Boolean(before.met[i]); });
-    count();
-  }
+  const save = () => {
+    const met = ticks.map((tick) => tick.checked);
+    const state = met.every(Boolean) ? "right" : field.value.trim() || met.some(Boolean) ? "tried" : "draft";
+    page.kept(block, remember(question.id, { state, value: field.value, met }));
+  };
   field.addEventListener("change", save);
-  for (const tick of ticks) tick.addEventListener("change", () => { count(); save(); });
+  for (const tick of ticks) tick.addEventListener("change", save);
+  return (record) => {
+    field.value = record?.value ?? "";
+    ticks.forEach((tick, i) => { tick.checked = Boolean(record?.met?.[i]); });
+    count();
+  };
 }
 
-const MOUNTS = { predict: mountPredict, numeric: mountNumeric, choice: mountChoice, memo: mountMemo, code: () => {} };
+/** Python comes with run.mjs, on pages that have something to run. */
+async function mountCode(block, question, page) {
+  const { able, mountCode: mount } = await import("./run.mjs");
+  if (!able) return null;
+  block.dataset.able = "yes";
+  return mount(block, question, page.words("code "), {
+    read: () => progress().questions[question.id],
+    write: (fields) => page.kept(block, remember(question.id, fields)),
+    forget: () => forget(question.id),
+  });
+}
+
+const MOUNTS = { predict: mountPredict, numeric: mountNumeric, choice: mountChoice, memo: mountMemo, code: mountCode };
+
+/** Mounts a question. It follows what is kept of it, which may change in another tab. */
+async function mount(block, question, page) {
+  const restore = await MOUNTS[question.kind](block, question, page);
+  if (!restore) return;
+  let shown = null;
+  const follow = (kept) => {
+    const record = kept.questions[question.id], now = JSON.stringify(record) ?? "";
+    if (now !== shown) restore(record);
+    shown = now;
+  };
+  document.addEventListener("hw:progress", ({ detail }) => follow(detail));
+  follow(progress());
+}
 
 /** A chapter is read when its end has been on the screen. */
 function watchEnd(chapter) {
@@ -266,18 +301,24 @@ function watchEnd(chapter) {
   const watch = new IntersectionObserver((seen) => {
     if (!seen.some((entry) => entry.isIntersecting)) return;
     watch.disconnect();
-    keep((kept) => { kept.read[chapter] = new Date().toISOString().slice(0, 10); });
+    keep((kept) => { kept.read[chapter] ??= new Date().toISOString().slice(0, 10); });
   });
   watch.observe(end);
 }
 
-const says = document.querySelector(".hw-says");
-if (says) {
+if (document.querySelector(".hw-says")) {
   const page = new Page(document);
-  for (const script of document.querySelectorAll('.admonition.block > script[type="application/json"]')) {
-    const question = JSON.parse(script.textContent);
-    MOUNTS[question.kind](script.parentElement, question, page);
-  }
+  for (const script of document.querySelectorAll('.admonition.block > script[type="application/json"]'))
+    mount(script.parentElement, JSON.parse(script.textContent), page);
+  const own = document.querySelector(".your-progress");
+  if (own) mountProgress(own, page);
+  if (document.querySelector(".cell.tag_run-here"))
+    import("./run.mjs").then(({ able, mountCells }) => able && mountCells(page.words("cell ")));
 }
 const chapter = document.querySelector('meta[name="hw-chapter"]')?.content;
 if (chapter) watchEnd(chapter);
+
+// Paper shows all that was written, so no text area may hide a part of it
+addEventListener("beforeprint", () => {
+  for (const area of document.querySelectorAll("textarea")) area.style.minHeight = `${area.scrollHeight}px`;
+});

@@ -61,7 +61,7 @@ REFUSALS = MappingProxyType(
         "number": "give a number, with a unit if you like",
         "comma": "write decimals with a point: {better}",
         "positive": "give a number above zero",
-        "large": "that number is too large to work with: check its exponent",
+        "huge": "that number is too large to work with: check its exponent",
         "two": "the unit {symbol} could mean {units}: write the one you mean",
         "unknown": "the unit {symbol} is not known here",
     }
@@ -119,7 +119,7 @@ def read_quantity(text: str) -> tuple[float, str | None]:
         raise ValueError(REFUSALS["comma"].format(better=f"{digits}.{comma[1]}"))
     value = float(digits.replace(",", "") + "e" + (exponent or power or "0"))
     if not 0 < value < float("inf"):
-        raise ValueError(REFUSALS["large" if value > 0 else "positive"])
+        raise ValueError(REFUSALS["huge" if value > 0 else "positive"])
     symbol = symbol.strip()
     if not symbol:
         return value, None
