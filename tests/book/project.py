@@ -10,7 +10,8 @@ __all__ = ["ROOT", "SCROLL_THROUGH", "make", "pages", "settle"]
 SCROLL_THROUGH = """async () => {
     for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
         scrollTo(0, y);
-        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);  // else a busy machine skips parts
+        // two frames, not a time: a busy machine would pass parts by
+        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
     }
 }"""
 
