@@ -5,15 +5,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 
 FOR_A_SCREEN = (
-    "script",
-    ".headerlink",
-    ".copybtn",
-    ".spec-note",
-    ".hw-says",
-    ".block > .reply",
-    ".replies",
-    ".ask button",
-    ".ask .ruler",
+    "script, .no-print, .headerlink, .copybtn, .spec-note, .hw-says, .reply:empty, .replies, .ask button, .ask .ruler"
 )
 
 
@@ -29,8 +21,8 @@ def article(soup: BeautifulSoup) -> Tag:
     >>> article(BeautifulSoup(text, "html.parser"))
     <article class="bd-article"><h1>A</h1></article>
     """
-    found = soup.select_one("article.bd-article")
-    for tag in found.select(", ".join(FOR_A_SCREEN)):
+    found = soup.find("article", class_="bd-article")
+    for tag in found.select(FOR_A_SCREEN):
         tag.decompose()
     return found
 
@@ -64,7 +56,7 @@ def answers_last(found: Tag, where: str) -> None:
         return
     end = BeautifulSoup('<section id="answers"><h2>Answers</h2></section>', "html.parser").section
     for block in dict.fromkeys(fold.parent for fold in folds):
-        id, title = block["id"], block.select_one(".admonition-title").get_text(" ", strip=True)
+        id, title = block["id"], ": ".join(block.select_one(".admonition-title").stripped_strings)
         text = f'<div class="answer-of" id="{id}-answer"><p class="answer-title"><a href="#{id}"></a></p></div>'
         answer = BeautifulSoup(text, "html.parser").div
         answer.a.string = title

@@ -151,6 +151,8 @@ def merged(site: Path, config: dict) -> str:
             title_page(found, config["author"], build)
         else:
             answers_last(found, "chapter")
+        for record in found.select(".chip-table > tbody > .record"):  # 3,000 figures, which paper leaves to the page
+            record.decompose()
         for details in found.select("details:not(.hw-more > details)"):
             details["open"] = ""
         if published:

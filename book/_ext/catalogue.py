@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+import report
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -136,7 +137,7 @@ def shown() -> tuple[Chip, ...]:
     return tuple(sorted(chips(), key=lambda c: (c.kind in last, KINDS.index(c.kind), -c.year, c.name)))
 
 
-def table(records: tuple[Chip, ...], words: dict[str, str], download: str) -> str:
+def table(records: tuple[Chip, ...], words: dict[str, str], download: str, page: str) -> str:
     """The catalogue as HTML.
 
     Parameters
@@ -146,6 +147,8 @@ def table(records: tuple[Chip, ...], words: dict[str, str], download: str) -> st
         As `WORDS`, perhaps translated.
     download : str
         Address of the CSV file.
+    page : str
+        Name of the page that shows it.
     """
     peaks = {c.id: next((d for d in DTYPES if d in c.peak_flop_per_s), None) for c in records}
     columns = {
@@ -154,7 +157,7 @@ def table(records: tuple[Chip, ...], words: dict[str, str], download: str) -> st
     }
     bars = {name: _bars(values) for name, values in columns.items()}
     numbers = {one.key: i for i, one in enumerate(sources(records), 1)}
-    bodies = "".join(_body(c, peaks[c.id], bars, numbers, words) for c in records)
+    bodies = "".join(_body(c, peaks[c.id], bars, numbers, words, page) for c in records)
     heads = "".join(
         f'<th scope="col"{_right(key)} data-key="{key}">{escape(words[key])}</th>'
         for key in ("chip", "kind", "peak", "speed", "memory", "ridge", "power", "die")
@@ -174,7 +177,7 @@ def table(records: tuple[Chip, ...], words: dict[str, str], download: str) -> st
     )
 
 
-def _body(c: Chip, dtype: str | None, bars, numbers: dict[str, int], words: dict[str, str]) -> str:
+def _body(c: Chip, dtype: str | None, bars, numbers: dict[str, int], words: dict[str, str], page: str) -> str:
     """One chip: its row and, folded, its record."""
     none = f'<span class="none">{escape(words["none"])}</span>'
 
@@ -207,11 +210,12 @@ def _body(c: Chip, dtype: str | None, bars, numbers: dict[str, int], words: dict
     return (
         f'<tbody id="{c.id}" data-kind="{c.kind}"><tr>{row}</tr><tr class="record"><td colspan="8"><details>'
         f"<summary>{escape(words['record'])} ({len(c.figures)})"
-        f'<span class="sr"> {escape(c.name)}</span></summary>{_record(c, numbers, words)}</details></td></tr></tbody>'
+        f'<span class="sr"> {escape(c.name)}</span></summary>{_record(c, numbers, words, page)}'
+        "</details></td></tr></tbody>"
     )
 
 
-def _record(c: Chip, numbers: dict[str, int], words: dict[str, str]) -> str:
+def _record(c: Chip, numbers: dict[str, int], words: dict[str, str], page: str) -> str:
     """Every figure of a chip, the rival ones under the one they disagree with."""
     heads = "".join(f"<th scope=col>{escape(words[k])}</th>" for k in ("figure", "value", "covers", "grade", "source"))
     rows = []
@@ -223,10 +227,11 @@ def _record(c: Chip, numbers: dict[str, int], words: dict[str, str]) -> str:
             date = "" if one.date == one.source.date else f", {one.date}"
             rival = " class=rival" if one is not figure else ""
             rows.append(
-                f"<tr{rival}><th scope=row>{escape(head)}<td>{escape(str(one))}<td>{escape(about)}"
-                f"<td>{one.grade}{date}<td><a href=#s{kept}>{kept}</a>"
+                f"<tr{rival}><th scope=row>{escape(head)}</th><td>{escape(str(one))}</td><td>{escape(about)}</td>"
+                f"<td>{one.grade}{date}</td><td><a href=#s{kept}>{kept}</a></td></tr>"
             )
-    return f"<p><code>{c.id}</code></p><table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    start = f"<p><code>{c.id}</code> {report.link(c.id, page)}</p>"
+    return f"{start}<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def label(path: str, c: Chip) -> str:
@@ -322,7 +327,7 @@ class Grades(SphinxDirective):
 def visit_html(self, node: catalogue) -> None:
     """Write the table; the path of the file depends on the page."""
     up = "../" * self.builder.current_docname.count("/")
-    self.body.append(table(shown(), node["words"], up + CSV))
+    self.body.append(table(shown(), node["words"], up + CSV, self.builder.current_docname))
     raise nodes.SkipNode
 
 

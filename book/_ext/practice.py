@@ -19,6 +19,7 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -26,6 +27,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the book shows the hwlab that it lies beside
 
 from blocks import new_block
+from report import report
 
 from hwlab.exercises import question
 from hwlab.exercises.base import SAYS, Choice, Code, Memo, Numeric, Prediction
@@ -485,6 +487,9 @@ class ChooseClaims(SphinxTransform):
                 why.append(paragraph(nodes.Text("Sources: "), *_linked("; ".join(row.sources)), nodes.Text(".")))
             if at["quote"]:
                 why.append(paragraph(nodes.Text(f"Told in full in chapter {row.chapter}.")))
+            if wrong := report(f"claim {id}", self.env.docname):
+                why.append(paragraph(nodes.reference("", _("Report this number"), refuri=wrong)))
+                why[-1]["classes"].append("no-print")
             summary = place(Phrase("Why", "Why", tag="summary", html={}))
             word = VERDICTS[verdict]
             mark = paragraph(nodes.inline(word, word, classes=["verdict", verdict]))

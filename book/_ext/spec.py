@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from html import escape
 
+import report
 from catalogue import label
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -31,10 +32,11 @@ class SpecRole(SphinxRole):
         """Look the figure up; the build stops at one that is not there."""
         try:
             subject, figure, field, text = read(self.text)
+            path = self.text.split()[1]
         except (KeyError, ValueError) as error:
             message = self.inliner.reporter.error(f"{{spec}} {self.text!r}: {error}", line=self.lineno)
             return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
-        node = spec(self.rawtext, text, chip=subject.id, name=subject.name, field=field, about=about(figure))
+        node = spec(self.rawtext, text, chip=subject.id, path=path, name=subject.name, field=field, about=about(figure))
         return [node], []
 
 
@@ -84,6 +86,8 @@ def visit_html(self, node: spec) -> None:
         name = f'<a href="{page}#{node["chip"]}">{name}</a>'
     lines = f"<span>{name}: {escape(node['field'])}</span>"
     lines += "".join(f"<span>{escape(line)}</span>" for line in node["about"])
+    if wrong := report.link(f"{node['chip']} {node['path']}", self.builder.current_docname):
+        lines += f"<span>{wrong}</span>"
     self.body.append(
         f'<span class="spec" tabindex="0" aria-describedby="spec-{count}">{escape(node.astext())}'
         f'<span class="spec-note" id="spec-{count}">{lines}</span></span>'

@@ -14,7 +14,7 @@ from hwlab.specs.figure import GRADES
 
 @pytest.fixture(scope="module")
 def html():
-    return catalogue.table(catalogue.shown(), catalogue.WORDS, "chips.csv")
+    return catalogue.table(catalogue.shown(), catalogue.WORDS, "chips.csv", "chips")
 
 
 def body(html, id):
@@ -111,5 +111,5 @@ def test_words_can_be_translated():
     assert "Memory speed" in node.extract_original_messages()
     node.preserve_original_messages()
     node.apply_translated_message("Memory speed", "Velocidade da memória")
-    page = catalogue.table(chips(kind="wafer"), node["words"], "chips.csv")
+    page = catalogue.table(chips(kind="wafer"), node["words"], "chips.csv", "chips")
     assert "Velocidade da memória" in page and "Memory speed" not in page
