@@ -498,7 +498,7 @@ class ChooseClaims(SphinxTransform):
                 nodes.entry("", shown, box("details", summary, *why, classes=["why"])),
                 nodes.entry("", mark),
             ]
-            body += nodes.row("", *cells, ids=[f"claim-{id}"] if not at["quote"] else [])
+            body += nodes.row("", *cells, ids=[f"{'quoted' if at['quote'] else 'claim'}-{id}"])
         group = nodes.tgroup(
             "", *(nodes.colspec(colwidth=width) for width in (40, 38, 22)), nodes.thead("", head), body, cols=3
         )

@@ -3,9 +3,11 @@
 // the formulas, one style sheet for what they use, and the font files that it names.
 import { transform } from "esbuild";
 import { createRequire } from "node:module";
+import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 
-const MathJax = await createRequire(import.meta.url)("mathjax").init({
+const require = createRequire(import.meta.url);
+const MathJax = await require("mathjax").init({
   loader: { load: ["adaptors/liteDOM", "input/tex", "output/chtml", "a11y/assistive-mml"], versionWarnings: false },
   tex: { packages: { "[-]": ["noundefined"] }, formatError: (tex, error) => { throw error; } },
   chtml: { mtextInheritFont: true, fontURL: "." },
@@ -32,6 +34,8 @@ const formulas = [];
 for (const formula of JSON.parse(await text(process.stdin))) formulas.push(await typeset(formula));
 
 // Of MathJax's 22 faces, those that a formula here uses
+const zero = require.resolve("mathjax/es5/output/chtml/fonts/woff-v2/MathJax_Zero.woff");
+const blank = `data:font/woff;base64,${(await readFile(zero)).toString("base64")}`;
 const html = formulas.map((formula) => formula.html ?? "").join("");
 const used = new Set(["MJXZERO", "MJXTEX", ...[...html.matchAll(/TEX-\w+/g)].map(([name]) => `MJX${name}`)]);
 if (html.includes("<mjx-stretchy")) for (const face of ["S1", "S4", "A"]) used.add(`MJXTEX-${face}`);
@@ -39,6 +43,7 @@ const fonts = [];
 const sheet = adaptor.textContent(MathJax.chtmlStylesheet())
   .replace(/@font-face[^{]*\{\s*font-family: ([\w-]+);\s*src: url\("\.\/([^"]+)"\)[^}]*\}/g, (face, family, file) => {
     if (!used.has(family)) return "";
+    if (family === "MJXZERO") return face.replace(`./${file}`, blank); // heights hang on it: it must not come late
     fonts.push(file);
     return face;
   })
