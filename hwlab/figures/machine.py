@@ -144,15 +144,10 @@ class Machine(Live):
 
     @traitlets.validate("own")
     def _computed(self, proposal):
-        given = proposal["value"]
-        if given is None:
-            if self.scene == "own":
-                raise traitlets.TraitError("the scene in view is the reader's own; choose another before own is None")
-            return None
         if self._own is None:
             raise traitlets.TraitError(f"the machine {self.name} takes no scene of the reader's own")
         try:
-            values = self._own.values(given)
+            values = self._own.values(proposal["value"])
             self._frames["own"] = list(computed(self._function, self._own, values))
         except ValueError as refusal:
             raise traitlets.TraitError(str(refusal)) from refusal
@@ -162,6 +157,10 @@ class Machine(Live):
     def _show(self, change):
         if change["new"] is not None:
             self.scene, self.at = "own", 0
+        else:
+            if self.scene == "own":
+                self.scene, self.at = next(iter(self._frames)), 0
+            del self._frames["own"]
 
     def _answer(self, _, message, buffers):
         """Send frames of a scene of the reader's own, or why there are none, as the page's Python does."""

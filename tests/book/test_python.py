@@ -177,7 +177,9 @@ def test_a_long_run_says_how_far_it_is_and_stops_at_a_button(open_page):
         """() => {
           const { model } = document.querySelector('#hw-cache');
           model.on('msg:custom', ({ type, count }) => { // the button as soon as there is something to stop
-            if (type === 'progress') { window.count ??= count; stop(document.querySelector('#hw-cache .hw-own')); }
+            if (type !== 'progress' || window.count) return;
+            window.count = count;
+            stop(document.querySelector('#hw-cache .hw-own'));
           });
           const stop = own => [...own.querySelectorAll('button')].find(button => button.textContent === 'Stop').click();
         }"""

@@ -8,9 +8,9 @@ import sys
 import pytest
 from traitlets import TraitError
 
-from hwlab.costs.blocking import steps
+from hwlab.costs.blocking import Scene, steps
 from hwlab.figures import Machine, blocked_product
-from hwlab.figures.blocked_matmul import SCENES, frames
+from hwlab.figures.blocked_matmul import OWN, SCENES, frames
 
 
 def test_frames_are_those_of_the_stepper():
@@ -53,6 +53,56 @@ def test_scene_and_frame_that_arrive_together_both_hold():
     machine = blocked_product()
     machine.set_state({"scene": "large", "at": 5})
     assert (machine.scene, machine.at) == ("large", 5)
+
+
+def test_a_scene_of_ones_own_can_be_set_and_observed():
+    machine, seen = blocked_product(), []
+    machine.observe(lambda change: seen.append(change["new"]), "own")
+    machine.own = {"m": 4, "k": 4, "n": 4, "order": "kmn"}
+    scene = Scene(m=4, k=4, n=4, block_m=4, block_k=1, block_n=4, itemsize=4, order="kmn")
+    assert (machine.scene, machine.at, machine.frames) == ("own", 0, frames(scene))
+    assert machine.own == OWN.start | {"m": 4, "k": 4, "n": 4, "order": "kmn"} == seen[-1]
+
+
+def test_a_scene_of_ones_own_that_is_refused_changes_nothing():
+    machine = blocked_product()
+    machine.own = {"m": 5, "n": 4}
+    machine.at = 2
+    before = (machine.scene, machine.at, machine.own, machine.frames)
+    for wrong, says in (
+        ({"m": 13}, "m is 13; give a number from 1 to 12"),
+        ({"m": 2}, "block_m is 4, but m is only 2; choose a tile of 1 to 2"),
+        ({"rows": 2}, "has no 'rows'; it has m, k, n,"),
+    ):
+        with pytest.raises(TraitError, match=re.escape(says)):
+            machine.own = wrong
+        assert (machine.scene, machine.at, machine.own, machine.frames) == before
+    machine.own = None
+    assert (machine.scene, machine.at) == ("none", 0)
+    with pytest.raises(TraitError, match="there is no scene 'own'"):
+        machine.scene = "own"
+
+
+def test_a_front_end_is_sent_frames_or_the_refusal():
+    machine, sent = blocked_product(), []
+    machine.send = sent.append
+    machine._handle_custom_msg({"type": "frames", "id": 1, "values": {"m": 4}}, [])
+    machine._handle_custom_msg({"type": "frames", "id": 2, "values": {"m": 40}}, [])
+    machine._handle_custom_msg({"type": "stop"}, [])
+    assert sent == [
+        {"type": "frames", "id": 1, "frames": machine.frames},
+        {"type": "refused", "id": 2, "says": "m is 40; give a number from 1 to 12"},
+    ]
+    assert machine.scene == "own" and machine.own["m"] == 4
+
+
+def test_a_machine_may_do_without_scenes_of_ones_own():
+    rest = {"columns": {}, "picture": lambda last: {"mark": "point", "data": {"values": []}}, "alt": ""}
+    machine = Machine("m", "blocked_matmul", frames, {"small": SCENES["small"]}, scene="small", **rest)
+    with pytest.raises(TraitError, match="the machine m takes no scene of the reader's own"):
+        machine.own = {"m": 4}
+    with pytest.raises(ValueError, match="key is 'own', which is kept"):
+        Machine("m", "blocked_matmul", frames, {"own": SCENES["small"]}, scene="own", **rest)
 
 
 def test_a_machine_without_scenes_or_sentences_is_refused():
