@@ -11,7 +11,7 @@ from hwlab.exercises import question
 from .chapter import DRAWINGS
 from .page import Page
 
-CELL, SOLUTION = 66, 62
+CELL, SOLUTION = 60, 62
 """Characters of a line of code that fit into a block of a page, and into a solution. For labs, notebooks/ruff.toml."""
 
 
