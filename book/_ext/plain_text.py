@@ -189,6 +189,9 @@ def _questions(found: Tag) -> None:
             options.name = "ul"
             continue
         label, unit = ask.select_one("label"), ask.select_one(".unit")
+        if label is None:  # buttons, which are gone
+            ask.decompose()
+            continue
         of = f", in {words(unit)}" if unit else ""
         ask.replace_with(_paragraph(f"{words(label)}{of}: …"))
     for title in found.select(".answer-title"):
