@@ -1,7 +1,7 @@
 """Sphinx extension: what a page lets its reader do beside questions.
 
 ``{progress}`` is the table of what has been answered, and saves it, reads it or deletes it. Cells tagged ``run-here``
-run in the page itself; a lab that has some says so under its title. A link to ``#hw:NAME:...`` leads to a live figure
+run in the page itself; a lab that has some says so before its first. A link to ``#hw:NAME:...`` leads to a live figure
 of the same page, in that state.
 """
 
@@ -96,21 +96,19 @@ def _outdated(app, env):
 
 
 class RunHere(SphinxTransform):
-    """On a page with cells that run in it: the words that its script needs and, in a lab, a line under the title."""
+    """On a page with cells that run in it: the words that its script needs and, in a lab, a line before the first."""
 
     default_priority = 24  # before blocks take their cells
 
     def apply(self, **kwargs):
         """Look for cells with the tag."""
-        cells = list(self.document.findall(nodes.container))
+        found = self.document.findall(nodes.container)
+        cells = [node for node in found if node.get("nb_element") == "cell_code"]
         if not any("tag_run-here" in cell["classes"] for cell in cells):
             return
-        title = next(iter(self.document.findall(nodes.title)), None)
-        if title is None:
-            return
-        title.parent += words_once(self.env)
         if self.env.docname.startswith("notebooks/"):
-            title.parent.insert(title.parent.index(title) + 1, self._line())
+            cells[0].parent.insert(cells[0].parent.index(cells[0]), self._line())
+        self.document += words_once(self.env)
 
     def _line(self):
         name = self.env.docname

@@ -104,6 +104,9 @@ async function follow() {
   el.scrollIntoView({ block: "center" });
 }
 addEventListener("hashchange", follow);
+document.addEventListener("click", ({ target }) => { // the same link again changes no address
+  if (target.closest?.("a")?.getAttribute("href") === location.hash) follow();
+});
 follow();
 
 // Paper shows every figure, so none may wait for the scroll

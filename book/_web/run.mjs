@@ -106,7 +106,7 @@ function output({ printed, text, html, error }) {
 /** Gives every cell that is tagged for it a button, and an editor when it is pressed. */
 export function mountCells(words) {
   const cells = [...document.querySelectorAll(".cell.tag_run-here")].map((cell) => {
-    const input = cell.querySelector(".cell_input"), fold = input.closest("details"), original = input.textContent.trim();
+    const input = cell.querySelector(".cell_input"), fold = input.closest("details"), original = input.querySelector("pre").textContent.trim();
     return { cell, input, fold, original, output: cell.querySelector(".cell_output"), source: () => original };
   });
   cells.forEach((own, index) => {

@@ -765,7 +765,10 @@ EXERCISES = (
         unit="GB",
         tolerance=0.005,
         facts=tile_facts,
-        hint="How often is each matrix fetched when C is finished tile by tile? A matrix is {{once}}.",
+        hint="""
+            How often is each matrix fetched when C is finished tile by tile? A matrix is {{once}}. [The first finished
+            tile of a small one](#hw:blocked:v1:scene=large;at=2) shows what comes and what stays.
+            """,
         solution="""
             For each of {{tiles}} columns of tiles A is read once, for each of {{tiles}} rows B is, and C is written
             once: {{passes}} times {{once}}. That is {{intensity}} FLOP a byte. Without tiles it would be {{elements}};
@@ -986,7 +989,10 @@ CODE = (
         title="the bytes of a blocked product, as a function",
         answer=blocked_product_bytes,
         draw=_draw_blocked,
-        hint="How many tiles of C are there in a row, and in a column? The last one may be narrow, but it is one.",
+        hint="""
+            How many tiles of C are there in a row, and in a column? The last one may be narrow, but it is one. What
+            passes by for each of them, [the machine shows](#hw:blocked:v1:scene=small;at=3).
+            """,
         solution="""
             C is finished tile by tile. For each column of tiles all of A passes by once; for each row of tiles, all
             of B. Sizes that are no multiple of the tile leave a narrow last one, hence the ceiling.

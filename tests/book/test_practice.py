@@ -42,6 +42,7 @@ CHAPTER = "".join(
         "# MatMul\n\n",
         *(ask(q) for q in questions() if "review" not in q.id),
         *(f":::{{review}} {q.id}\nPrompt.\n:::\n\n" for q in questions() if "review" in q.id),
+        '```{raw} html\n<div id="hw-blocked"></div>\n```\n\n',  # the machine that hints lead to
         ":::{claims} C030 C033\n:quote:\n:::\n\n",
         ":::{claims} C003 C007\n:title: two of them\n:::\n\n",
         ":::{claims}\n:::\n\n",
@@ -162,6 +163,13 @@ def test_a_fault_in_a_page_is_an_error_with_file_and_line(tmp_path):
         first = text[: text.index(fault)].count("\n") + 1
         found = re.search(rf"02-matmul\.md:(\d+): ERROR: [^\n]*{re.escape(says)}", said)
         assert found and first <= int(found[1]) <= first + fault.count("\n"), (says, said)
+
+
+def test_a_link_to_a_state_stays_as_it_is_and_names_a_figure_of_its_page(built, tmp_path):
+    html = (built[0] / "02-matmul.html").read_text()
+    assert 'href="#hw:blocked:v1:scene=large;at=2"' in html
+    _, said = sphinx(tmp_path, "html", {"page": "# Page\n\n[see it](#hw:nothing:v1:at=2)\n"})
+    assert re.search(r"page\.md:3: WARNING: #hw:nothing:v1:at=2 leads to no live figure of this page", said)
 
 
 def test_a_claim_is_shown_on_one_page_only(tmp_path):
