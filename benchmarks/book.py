@@ -18,12 +18,13 @@ from tests.book.project import ROOT, pages
 from tests.book.test_explorers import DRAG
 
 SITE = ROOT / "_build" / "html"
-COMPRESSED_ALREADY = {".woff2", ".png", ".jpg", ".jpeg", ".webp", ".whl", ".zip", ".gz"}
+COMPRESSED_ALREADY = {".woff2", ".png", ".jpg", ".jpeg", ".webp", ".whl", ".zip", ".gz", ".packed"}
 EXPLORER = ("book/02-matmul.html", "hw-batch")
+MACHINE = ("book/02-matmul.html", "hw-blocked")
 
 
 def rows():
-    """Rows of the pages' weight, of the batch explorer's answer, and of the cells of chapters and labs."""
+    """Rows of pages' weight, the batch explorer's answer, a machine's own scene, and the cells of chapters and labs."""
     yield from run_rows()
     executable = chromium.find()
     if executable is None:
@@ -35,6 +36,7 @@ def rows():
         base = f"http://127.0.0.1:{server.server_port}"
         yield from weight_rows(browser, base)
         yield paint_row(browser, base)
+        yield from own_scene_rows(browser, base)
         browser.close()
     server.shutdown()
 
@@ -98,3 +100,44 @@ def paint_row(browser, base):
     what = f"control to paint, #{element} of {path}, 100 steps"
     peer = "p98 24 ms (Distill), 64 ms (Ultra-Scale)"
     return Row(what, f"p50 {times[49]:.0f} ms, p98 {times[97]:.0f} ms", "p98 < 50 ms", times[97] < 50, peer)
+
+
+OWN_SCENE = """async (id) => {
+  const el = document.getElementById(id), press = (selector) => el.querySelector(selector).click();
+  const drawn = (holds) => new Promise(resolve => {
+    const look = () => (holds() ? requestAnimationFrame(() => resolve(performance.now())) : setTimeout(look, 5));
+    look();
+  });
+  const start = performance.now();
+  press('input[value="own"]');
+  el.querySelectorAll('.hw-own button')[0].click();
+  const first = await drawn(() => el.model.get('scene') === 'own' && el.frame.shape[0] === el.model.get('own').m);
+  const slider = el.querySelector('.hw-own input[type="range"]');
+  slider.value = +slider.value + 1;
+  slider.dispatchEvent(new Event('input'));
+  const moved = performance.now();
+  return [first - start, await drawn(() => el.frame.shape[0] === 9) - moved];
+}"""
+
+
+def own_scene_rows(browser, base):
+    """What the page's Python weighs, and how long from the press of a machine's button to a scene of one's own."""
+    path, element = MACHINE
+    served = SITE / "_static" / "web"
+    weight = sum(file.stat().st_size for file in (*served.glob("pyodide/*.packed"), *served.glob("*.whl")))
+    yield Row("Python for the page and the wheel, compressed", f"{weight / 1e6:.2f} MB", "< 6.5 MB", weight < 6.5e6)
+    context = browser.new_context()
+    for what, limit in (("nothing fetched before", 6), ("files in the browser's cache", 3)):
+        page = context.new_page()
+        page.goto(f"{base}/{path}")
+        page.locator(f"#{element}").scroll_into_view_if_needed()
+        page.wait_for_selector(f"#{element}[data-ready]")
+        page.wait_for_load_state("networkidle")
+        first, moved = (milliseconds / 1000 for milliseconds in page.evaluate(OWN_SCENE, element))
+        page.close()
+        peer = "allows up to 180 s to start" if limit == 6 else ""
+        yield Row(
+            f"first scene of one's own, #{element}, {what}", f"{first:.1f} s", f"< {limit} s", first < limit, peer
+        )
+    yield Row("the next, from the slider's move, its rest of 0.15 s included", f"{moved:.2f} s")
+    context.close()

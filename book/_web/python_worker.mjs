@@ -83,8 +83,9 @@ self.onmessage = async ({ data }) => {
     }
     call.destroy();
   } catch (error) {
-    postMessage({ fatal: error.message });
+    die(error);
   }
 };
 
-page.then(() => postMessage({ ready: true }), (error) => postMessage({ fatal: error.message }));
+const die = (error) => postMessage({ fatal: error.message.trim().split("\n").at(-1) }); // of a traceback, what it comes to
+page.then(() => postMessage({ ready: true }), die);

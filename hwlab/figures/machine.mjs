@@ -100,6 +100,7 @@ async function render(model, el, draw) {
       if (own && scene === "own") {
         wanted = frame;
         own.open(values, !navigator.connection?.saveData); // who follows a link wants what it leads to
+        redraw();
       } else if (Object.hasOwn(shipped, scene)) {
         own?.close();
         set({ scene, at: Math.min(frame, shipped[scene].length - 1) });

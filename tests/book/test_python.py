@@ -2,6 +2,7 @@
 
 import json
 import random
+import zipfile
 
 import pytest
 
@@ -11,6 +12,7 @@ from hwlab.figures.live import source
 from hwlab.figures.own import Pick
 from hwlab.page import frames
 from tests.book.live import open_live
+from tests.book.project import ROOT
 
 PATIENT = 180_000  # ms: a start takes seconds, a busy machine makes minutes of them
 
@@ -18,6 +20,18 @@ PATIENT = 180_000  # ms: a start takes seconds, a busy machine makes minutes of 
 @pytest.fixture(autouse=True)
 def static(monkeypatch):
     monkeypatch.setenv("HWLAB_STATIC", "1")
+
+
+def test_the_site_serves_the_package_as_it_stands_and_what_python_starts_from(site):
+    served = site / "_static" / "web"
+    (wheel,) = served.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        there = {name: packed.read(name) for name in packed.namelist() if ".dist-info/" not in name}
+    files = (path for path in (ROOT / "hwlab").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert there == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in files}
+    parts = {path.name: path.stat().st_size for path in (served / "pyodide").iterdir() if path.stat().st_size}
+    assert set(parts) == {"pyodide.asm.js.packed", "pyodide.asm.wasm.packed", "python_stdlib.zip.packed"}
+    assert sum(parts.values()) + wheel.stat().st_size < 6.5e6
 
 
 def second():
