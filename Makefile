@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find $(WEB) -type f ! -path '*/node_modules/*' ! -path '*
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book hwlab notebooks -type f ! -path '$(WEB)/*' ! -path '*/__pycache__/*' ! -path '*/.*')
 JUPYTER_BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all
 
-.PHONY: book serve pdf lab lint test bench strings links lock clean
+.PHONY: book serve pdf lab lint test bench look strings links lock clean
 
 book: $(SITE)/built
 	@echo "The book is in $(SITE)/. Read it with 'make serve', on http://127.0.0.1:$(PORT)/: opened as a file, its pages cannot move."
@@ -69,6 +69,10 @@ $(SITE)/built: $(VENV)/ready $(WEB)/dist/ready $(BOOK_SOURCES)
 	@rm -f $@
 	$(JUPYTER_BOOK)
 	@touch $@
+
+# The small pictures against which the tests hold the look of the book, taken anew; after a change that was meant.
+look: $(WEB)/dist/ready
+	@$(BIN)/python -m tests.book.look
 
 # The strings of the book, for translators.
 strings: $(SITE)/built
