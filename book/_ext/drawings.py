@@ -234,6 +234,55 @@ def die(busy: float, cores: int, sms: int, places: int, *, label: str) -> str:
     return svg((400, height), body, class_="die-plan", role="img", aria_label=escape(label))
 
 
+# --- A product to scale: where its bytes lie ----------------------------------------------------------------------
+
+
+def product(rows: Iterable[int], width: int, facts: Iterable[Iterable[str]], *, label: str) -> str:
+    """The arrays of X W = Y, areas to scale, once for each count of rows: X above W, Y below it.
+
+    Parameters
+    ----------
+    rows : iterable of int
+        Three counts of rows, each at most `width`.
+    width : int
+        Side of the square W.
+    facts : iterable of iterables of str
+        Lines of text under each picture.
+    label : str
+        What is to be seen, for those who do not see it.
+
+    Raises
+    ------
+    ValueError
+        If there are not three counts, or one of them is not from 1 to `width`.
+
+    Examples
+    --------
+    >>> picture = product([1, 32, 1024], 8192, [["134 MB"], ["135 MB"], ["168 MB"]], label="W holds nearly all bytes.")
+    >>> picture.count('class="array-w"'), "168 MB" in picture
+    (3, True)
+    >>> product([1, 9000, 2], 8192, [], label="")
+    Traceback (most recent call last):
+    ValueError: rows are 1, 9000, 2; give three counts from 1 to 8192
+    """
+    rows = list(rows)
+    if len(rows) != 3 or not all(1 <= m <= width for m in rows):
+        raise ValueError(f"rows are {', '.join(map(str, rows))}; give three counts from 1 to {width}")
+    side, pitch, strip = 104, 140, 104 * max(rows) / width
+    top = 28 + strip + 5  # of W, in every picture
+    body = ""
+    for i, (m, lines) in enumerate(zip(rows, facts, strict=True)):
+        x, height = 15 + i * pitch, max(0.8, side * m / width)  # no strip is thinner than a line can be
+        body += tag("text", f"<tspan>m</tspan> = {m:,}", x=x, y=14, class_="head")
+        for name, y, h in (("x", top - 5 - height, height), ("w", top, side), ("y", top + side + 5, height)):
+            body += rect(x, y, side, h, class_=f"array-{name}")
+        for name, y in (("X", top - 5), ("W", top + side / 2 + 5), ("Y", top + side + 14)):
+            body += tag("text", name, x=x - 15, y=f"{y:.1f}", class_="name")
+        for j, line in enumerate(lines):
+            body += tag("text", escape(line), x=x, y=f"{top + side + strip + 26 + 18 * j:.1f}")
+    return svg((400, round(top + side + strip + 52)), body, class_="product", role="img", aria_label=escape(label))
+
+
 # --- Symbols: each block of a chapter is a symbol of a circuit diagram ------------------------------------------
 
 SYMBOLS = {

@@ -16,7 +16,7 @@ PLANTED = {
     "the pins gone": (".block.move::before { display: none; }", "move"),
     "a line between rows gone": ("tbody :is(th, td) { border-color: transparent !important; }", "table"),
     "six pixels more inside": (".block.keep { padding-top: 30px !important; }", "keep"),
-    "six pixels less between": (".block.keep { margin-top: 42px !important; }", "keep"),
+    "six pixels less between": (".block:is(.breaks, .keep) { margin-block: 42px !important; }", "keep"),
     "another typeface": (".opening { font-family: var(--sign) !important; }", "opening"),
     "a title in a heavier hand": (".question { font-weight: 600 !important; }", "opening"),
     "a symbol lost": (".block.trial { --symbol: none !important; }", "trial"),

@@ -84,6 +84,14 @@ def test_a_chip_that_cannot_be_is_not_drawn(busy, cores, sms, places, told):
         drawings.die(busy, cores, sms, places, label="x")
 
 
+def test_the_arrays_of_a_product_are_to_scale():
+    picture = ET.fromstring(drawings.product([1, 32, 1024], 8192, [["a"], ["b"], ["c"]], label="x"))
+    height = {
+        name: [float(e.get("height")) for e in picture.findall(f"{{*}}rect[@class='array-{name}']")] for name in "xwy"
+    }
+    assert height["w"] == [104, 104, 104] and height["x"] == height["y"] == [0.8, 0.8, 13]
+
+
 def test_what_the_web_package_holds_is_what_the_code_draws():
     assert (WEB / "icon.svg").read_text() == drawings.icon() + "\n"
     assert (WEB / "css/symbols.css").read_text() == drawings.symbols()
