@@ -16,6 +16,7 @@ import functools
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,7 @@ PIXELS = 3  # size and distance of a block
 SHIFTS = sorted(((dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)), key=lambda shift: sum(map(abs, shift)))
 LEVELS = 22  # one point of the reduced picture, of 255
 POINTS = 0.004  # share of the points of a block that may differ by more
+LOUD = 3  # points that may not differ by twice as much: a letter moved, a thumb elsewhere
 LINE = 7  # a row or a column of points, on average
 SHADE = 3  # one channel of a plain colour
 SHARE = 0.004  # a plain colour counts from this share of a block on
@@ -252,11 +254,22 @@ def reduce(piece: Piece, dx: int = 0, dy: int = 0) -> Reduced:
     ground = Image.new("RGB", (grid[0] * POINT, grid[1] * POINT), corner)
     ground.paste(piece.picture, (dx, dy))
     points = ground.resize(grid, Image.Resampling.BOX).point(lambda value: value & 252 | 2)
-    return Reduced((width, height), piece.gap, _colours(piece.picture), points)
+    colours = {colour: share for colour, share in _colours(piece.picture).items() if colour in _tokens()}
+    return Reduced((width, height), piece.gap, colours, points)
+
+
+@functools.cache
+def _tokens() -> frozenset[str]:
+    """The colours that the style sheets name. Hairlines that fall between two pixels blend into others."""
+    sheets = (ROOT / f"book/_web/css/{name}.css" for name in ("tokens", "print"))
+    found = {colour for sheet in sheets for colour in re.findall(r"#([0-9a-f]{3,6})\b", sheet.read_text("utf8"))}
+    return frozenset(
+        "#" + (colour if len(colour) == 6 else "".join(2 * letter for letter in colour)) for colour in found
+    )
 
 
 def _colours(picture: Image.Image) -> dict[str, float]:
-    """Plain colours and their shares. Edges of letters blend into many colours, each of them rare."""
+    """Plain colours and their shares."""
     total = picture.width * picture.height
     many = picture.getcolors(total) or ()
     return {f"#{bytes(colour).hex()}": round(n / total, 4) for n, colour in many if n / total >= SHARE}
@@ -284,8 +297,8 @@ def _seen(differs: Image.Image) -> list[str]:
     """What of a difference, point by point, is more than noise."""
     told, (width, height) = [], differs.size
     loud = functools.reduce(ImageChops.lighter, differs.split())
-    above = sum(value > LEVELS for value in loud.tobytes())
-    if above > max(2, POINTS * width * height):
+    above, far = (sum(value > limit for value in loud.tobytes()) for limit in (LEVELS, 2 * LEVELS))
+    if above > max(2, POINTS * width * height) or far >= LOUD:
         told.append(f"differs in {above} of {width * height} points")
     for shape, name in (((1, height), "row"), ((width, 1), "column")):
         if (worst := max(loud.resize(shape, Image.Resampling.BOX).tobytes())) > LINE:
@@ -294,7 +307,7 @@ def _seen(differs: Image.Image) -> list[str]:
 
 
 def _shades(now: dict[str, float], before: dict[str, float]) -> list[str]:
-    """Colours that came or went, and those that cover much more or less than they did."""
+    """Colours of the book that went, or cover much more or less than they did."""
 
     def near(colour: str, others: dict[str, float]) -> float:
         channels = bytes.fromhex(colour[1:])
@@ -304,13 +317,11 @@ def _shades(now: dict[str, float], before: dict[str, float]) -> list[str]:
             if max(abs(a - b) for a, b in zip(channels, bytes.fromhex(other[1:]), strict=True)) <= SHADE
         )
 
-    told = []
-    for colour, share in before.items():
-        found = near(colour, now)
-        if share > 2 * SHARE and not 0.5 < found / near(colour, before) < 2:
-            told.append(f"{colour} covered {share:.1%} and covers {found:.1%}")
-    new = [colour for colour, share in now.items() if share > 2 * SHARE and not near(colour, before)]
-    return told + [f"{colour} covers {now[colour]:.1%} and was not there" for colour in new]
+    return [
+        f"{colour} covered {share:.1%} and covers {found:.1%}"
+        for colour, share in before.items()
+        if share > 2 * SHARE and not 0.5 < (found := near(colour, now)) / near(colour, before) < 2
+    ]
 
 
 # ---- What is kept ----------------------------------------------------------------------------------------------------
