@@ -216,6 +216,7 @@ def write(site: Path, out: Path) -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, args=chromium.FLAGS)
             view = browser.new_page()
+            view.set_default_timeout(300_000)  # a busy machine takes its time over the whole book
             start = f"http://127.0.0.1:{server.server_port}/book.html"
             view.route(start, lambda route: route.fulfill(body=document, content_type="text/html"))
             view.goto(start)

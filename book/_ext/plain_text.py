@@ -161,7 +161,7 @@ def _formulas(found: Tag, hold) -> None:
 def _figure(figure: Tag, path: str) -> None:
     """A live figure as what it says without moving."""
     slot = figure.select_one(".hw-slot")
-    said = [f"Figure: {slot['aria-label']}"] if slot.get("aria-label") else []
+    said = [f"Figure: {slot['aria-label']}"] if slot and slot.get("aria-label") else []
     if caption := figure.select_one(".hw-caption"):
         caption.insert(0, "Figure: ")
     for text in said:
@@ -177,7 +177,8 @@ def _figure(figure: Tag, path: str) -> None:
     for name, title in FOLDED.items():
         for summary in figure.select(f".{name} > summary"):
             summary.string = title
-    slot.decompose()
+    if slot:
+        slot.decompose()
 
 
 def _questions(found: Tag) -> None:
