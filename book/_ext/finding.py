@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from catalogue import catalogue
@@ -47,8 +47,8 @@ class Found(Domain):
         "claim": ObjType(_("claim on trial")),
         "question": ObjType(_("question")),
     }
-    initial_data = {"objects": {}}  # noqa: RUF012
-    data_version = 1
+    initial_data = {"objects": {}, "letters": {}}  # noqa: RUF012
+    data_version = 2
 
     def note(self, kind: str, key: str, shown: str, anchor: str, first: bool = True) -> None:
         """Add an object of the page that is being read."""
@@ -68,15 +68,35 @@ class Found(Domain):
 
     def clear_doc(self, docname: str) -> None:
         """Forget a page."""
-        self.data["objects"] = {key: one for key, one in self.data["objects"].items() if one[1] != docname}
+        for kept in self.data["objects"], self.data["letters"]:
+            for key in [key for key, one in kept.items() if one[1] == docname]:
+                del kept[key]
 
     def merge_domaindata(self, docnames: set[str], otherdata: dict) -> None:
         """Take the objects of pages that another process read."""
-        self.data["objects"] |= {key: one for key, one in otherdata["objects"].items() if one[1] in docnames}
+        for kept, other in ((self.data[name], otherdata[name]) for name in ("objects", "letters")):
+            kept |= {key: one for key, one in other.items() if one[1] in docnames}
 
     def resolve_any_xref(self, *args) -> list:
         """No role refers to them."""
         return []
+
+
+def letters_in(tex: str, known: Iterable[str]) -> list[str]:
+    r"""The symbols of a formula, each once, in the order of the notation.
+
+    >>> letters_in(r"I^\ast = \frac{P}{\beta} \text{ bytes}", ["P", r"\beta", "I", r"I^\ast", "s", r"\mathrm{A}"])
+    ['P', '\\beta', 'I^\\ast']
+    """
+    known = list(known)
+    found = set()
+    for symbol in sorted(known, key=len, reverse=True):  # "I^\\ast" before "I"
+        name = re.compile(re.escape(symbol) + (r"(?![A-Za-z])" if symbol.startswith("\\") else ""))
+        if len(symbol) > 1 and name.search(tex):
+            found.add(symbol)
+            tex = name.sub(" ", tex)
+    rest = re.sub(r"\\(?:mathrm|text|begin|end)\{[^}]*\}|\\[A-Za-z]+", " ", tex)
+    return [symbol for symbol in known if symbol in found or (len(symbol) == 1 and symbol in rest)]
 
 
 def plain(tex: str) -> str:
@@ -107,8 +127,10 @@ def name_of(tex: str) -> str:
     return f"{plain(tex)} ({greek[1]})" if greek else plain(tex)
 
 
-def read_symbols(doctree: nodes.document) -> Iterator[tuple[str, str, str, nodes.row]]:
+def read_symbols(doctree: nodes.document) -> Iterator[tuple[str, list[tuple[str, bool]], str, nodes.row]]:
     """The symbols that a page defines in tables of the class ``symbols``: TeX, meaning, unit, and the row.
+
+    A meaning is in parts: text, and whether it is TeX.
 
     The first cell of a row holds one formula with the symbols, separated by commas; the second says what they mean.
     """
@@ -116,23 +138,24 @@ def read_symbols(doctree: nodes.document) -> Iterator[tuple[str, str, str, nodes
         for row in next(table.findall(nodes.tbody)).findall(nodes.row):
             cells = list(row.findall(nodes.entry))
             for tex in next(cells[0].findall(nodes.math)).astext().split(","):
-                yield tex.strip(), _prose(cells[1]), _prose(cells[2]), row
+                yield tex.strip(), [*_parts(cells[1])], cells[2].astext(), row
 
 
-def _prose(cell: nodes.entry) -> str:
-    return "".join(
-        plain(text.astext()) if isinstance(text.parent, nodes.math) else text.astext()
-        for text in cell.findall(nodes.Text)
-    )
+def _parts(cell: nodes.entry) -> Iterator[tuple[str, bool]]:
+    for text in cell.findall(nodes.Text):
+        yield text.astext(), isinstance(text.parent, nodes.math)
 
 
 def _collect(app: Sphinx, doctree: nodes.document) -> None:
     found = app.env.get_domain("book")
-    for tex, meaning, _unit, row in read_symbols(doctree):
+    for tex, meaning, unit, row in read_symbols(doctree):
+        said = "".join(plain(text) if formula else text for text, formula in meaning)
         if not row["ids"]:
             row["ids"].append("symbol-" + "-".join(re.findall(r"\w+", tex.replace(r"\mathrm", "upright"))))
             doctree.note_explicit_target(row)
-        found.note("symbol", tex, f"{name_of(tex)}: {meaning}", row["ids"][0])
+        found.note("symbol", tex, f"{name_of(tex)}: {said}", row["ids"][0])
+        whole = next(next(row.findall(nodes.entry)).findall(nodes.math)).astext()
+        found.data["letters"][tex] = (whole, app.env.docname, row["ids"][0], tuple(meaning), unit)
     for _table in doctree.findall(catalogue):
         best = {}  # of a family, the chip of which most is known comes first
         for chip in shown_chips():
@@ -151,10 +174,34 @@ def _collect(app: Sphinx, doctree: nodes.document) -> None:
                 found.note("question", asked.id, f"{asked.title} ({asked.id})", anchor)
 
 
+def _letters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Under each numbered formula, folded, what its letters mean: rows of the notation."""
+    known = app.env.get_domain("book").data["letters"]
+    if app.builder.format != "html" or not known:
+        return
+    for formula in list(doctree.findall(nodes.math_block)):
+        rows = list(dict.fromkeys(known[tex] for tex in letters_in(formula.astext(), known)))
+        if not rows or not formula["number"]:
+            continue
+        items = []
+        for tex, page, anchor, meaning, unit in rows:
+            address = f"{app.builder.get_relative_uri(docname, page)}#{anchor}"
+            link = nodes.reference("", "", nodes.math(tex, tex), refuri=address, internal=True)
+            said = [nodes.math(text, text) if formula else nodes.Text(text) for text, formula in meaning]
+            said += [nodes.Text(f"; {unit}")] if unit else []
+            definition = nodes.definition("", nodes.paragraph("", "", *said))
+            items.append(nodes.definition_list_item("", nodes.term("", "", link), definition))
+        opening = f'<details class="letters"><summary>{_("Symbols")}</summary>'
+        parts = (nodes.raw("", opening, format="html"), nodes.definition_list("", *items))
+        place = formula.parent.index(formula) + 1
+        formula.parent[place:place] = [*parts, nodes.raw("", "</details>", format="html")]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension."""
     app.add_domain(Found)
     app.add_search_language(Words)
     app.config.html_search_scorer = str(SCORER)
     app.connect("doctree-read", _collect)
+    app.connect("doctree-resolved", _letters)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,7 +31,10 @@ SUMMARY = (
 )
 HOLD = "\ue000{}\ue001"  # stands for text that Markdown must not touch
 HELD = re.compile("\ue000(\\d+)\ue001")
-NO_WORDS = "svg, style, button, .filter, .cover-wafer, .hw-address, .to-answer, details.hide > summary, .chip-file"
+NO_WORDS = (
+    "svg, style, button, .filter, .cover-wafer, .hw-address, .to-answer, .chip-file, "
+    "details.letters, details.hide > summary"
+)
 FOLDED = {"hw-arithmetic": "Arithmetic", "hw-data": "Data"}
 
 

@@ -56,13 +56,14 @@ def keep(body: str) -> str:
     >>> keep('<p>(<span class="math notranslate nohighlight" data-tex="2 s">\\(2 s\\)</span>)</p>')
     '<p><span class="unbroken">(<span class="math notranslate nohighlight" data-tex="2 s">\\(2 s\\)</span>)</span></p>'
     """
-    parts, within = [], []
+    parts, within, said = [], [], False
     for part in TAG.split(body):
         if part.startswith("<"):
             name = re.match(r"</?([a-z]*)", part)[1]
+            said = 'class="hw-say"' in part  # by a live figure, word for word: its script would say a changed one again
             if name in ASIDE and not part.endswith("/>"):
                 within = within[:-1] if part.startswith("</") else [*within, name]
-        elif not within and not part.startswith(TEX):
+        elif not within and not part.startswith(TEX) and not said:
             part = together(part)
         parts.append(part)
     return FORMULA_IN_LINE.sub(_unbroken, "".join(parts))

@@ -32,7 +32,8 @@ const widths = new ResizeObserver((entries) => {
 });
 document.querySelectorAll('.math > mjx-container[display="true"], .pst-scrollable-table-container').forEach((wide) => widths.observe(wide));
 
-// --- Terms: the glossary's own words, on hover and on focus; Escape closes ---
+// --- Terms: the glossary's own words, on hover, on focus and on the first tap; the second follows. Escape and a tap
+// elsewhere close ---
 const glossaries = new Map();
 const glossary = (address) => {
   if (!glossaries.has(address))
@@ -41,8 +42,7 @@ const glossary = (address) => {
 };
 
 const tip = Object.assign(document.createElement("div"), { className: "term-tip", id: "term-tip", hidden: true });
-tip.setAttribute("role", "tooltip");
-let owner = null, closing;
+let owner = null, closing, touched = false;
 
 function hide() {
   owner?.removeAttribute("aria-describedby");
@@ -50,7 +50,7 @@ function hide() {
   tip.hidden = true;
 }
 
-async function show(link) {
+async function show(link, tapped = false) {
   clearTimeout(closing);
   if (owner === link) return;
   hide();
@@ -61,10 +61,21 @@ async function show(link) {
   const page = await glossary(url.href).catch(() => null);
   let definition = page?.getElementById(id)?.nextElementSibling;
   while (definition?.tagName === "DT") definition = definition.nextElementSibling; // a term may have several names
-  if (owner !== link || definition?.tagName !== "DD") return;
+  if (owner !== link) return;
+  if (definition?.tagName !== "DD") {
+    owner = null;
+    if (tapped) location.assign(link.href);
+    return;
+  }
   tip.replaceChildren(...[...definition.cloneNode(true).childNodes]);
   for (const inner of tip.querySelectorAll("[id]")) inner.removeAttribute("id");
   for (const inner of tip.querySelectorAll("a")) inner.replaceWith(...inner.childNodes);
+  tip.setAttribute("role", tapped ? "note" : "tooltip"); // a tooltip holds no link
+  if (tapped) {
+    const entry = Object.assign(document.createElement("a"), { href: link.href, textContent: page.querySelector("h1").firstChild.textContent });
+    tip.append(Object.assign(document.createElement("p"), { className: "entry" }));
+    tip.lastChild.append(entry);
+  }
   document.body.append(tip);
   tip.hidden = false;
   link.setAttribute("aria-describedby", tip.id);
@@ -77,10 +88,21 @@ async function show(link) {
 const leave = () => { clearTimeout(closing); closing = setTimeout(hide, 200); }; // long enough to reach the tip
 for (const link of document.querySelectorAll("a.term")) {
   link.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && show(link));
-  link.addEventListener("pointerleave", leave);
+  link.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && leave());
+  link.addEventListener("click", (event) => {
+    if (!touched || owner === link) return;
+    event.preventDefault();
+    show(link, true);
+  });
   link.addEventListener("focus", () => link.matches(":focus-visible") && show(link));
   link.addEventListener("blur", leave);
 }
 tip.addEventListener("pointerenter", () => clearTimeout(closing));
-tip.addEventListener("pointerleave", leave);
+tip.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && leave());
+tip.addEventListener("focusin", () => clearTimeout(closing));
+addEventListener("pointerdown", ({ pointerType, target }) => {
+  touched = pointerType !== "mouse";
+  if (touched && !tip.contains(target) && !owner?.contains(target)) hide();
+  else if (touched) clearTimeout(closing);
+}, true);
 addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });

@@ -174,6 +174,25 @@ def test_a_term_shows_its_definition_on_focus_and_on_hover_until_escape(open_pag
     assert page.evaluate("innerWidth") >= tip.bounding_box()["x"] + tip.bounding_box()["width"]
 
 
+def test_the_first_tap_on_a_term_shows_its_definition_and_the_second_follows_it(open_page):
+    page = open_page(CHAPTER, width=375, has_touch=True)
+    term, tip = page.locator("a.term:visible").first, page.locator(".term-tip")
+    target = term.evaluate("link => link.href")
+    term.tap()
+    tip.wait_for(state="visible")
+    page.wait_for_timeout(400)
+    assert tip.is_visible() and CHAPTER in page.url
+    assert tip.locator("a").evaluate_all("links => links.map(link => link.href)") == [target]
+    box = tip.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 375
+    page.locator("h1").tap()
+    assert not tip.is_visible()
+    term.tap()
+    tip.wait_for(state="visible")
+    term.tap()
+    page.wait_for_url(target)
+
+
 def test_switching_between_light_and_dark_reaches_live_elements_and_every_colour(open_page):
     page = open_page(COVER)
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -70,9 +70,10 @@ def test_the_doctests_of_the_extensions_hold():
     import blocks
     import contents
     import drawings
+    import finding
     import formulas
     import typography
 
-    for module in (blocks, contents, drawings, formulas, offline, typography):
+    for module in (blocks, contents, drawings, finding, formulas, offline, typography):
         result = doctest.testmod(module)
         assert result.attempted and not result.failed, module.__name__

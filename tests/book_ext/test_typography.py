@@ -23,6 +23,7 @@ def test_a_number_keeps_its_unit(kept):
         "<p><code>2 MB</code></p>",
         '<img alt="2 MB > 1 MB" /><script>2 MB</script>',
         '<div class="math notranslate nohighlight" data-tex="2 s"><span class="eqno">(1)</span>\\[2 s\\]</div>',
+        '<p class="hw-say" aria-live="polite">2 MB</p>',
         '<p>\n<span class="math notranslate nohighlight" data-tex="n">\\(n\\)</span> and</p>',
     ],
 )
