@@ -118,13 +118,12 @@ SCENES: Mapping[str, tuple[str, Scene]] = {
 """Four rows against a 64 x 16 matrix in float32; 64 lines of four elements. In the last a line has one place only."""
 
 
-def _scene(*, block: str, itemsize: str, num_lines: str, ways: str, line_bytes: str, **product) -> Scene:
+def _scene(*, block: str, itemsize: str, num_lines: str, ways: str, **product) -> Scene:
     return Scene(
         block=int(block) or None,
         itemsize=int(itemsize),
         num_lines=int(num_lines),
         ways=int(ways) or None,
-        line_bytes=int(line_bytes),
         **product,
     )
 
@@ -132,15 +131,14 @@ def _scene(*, block: str, itemsize: str, num_lines: str, ways: str, line_bytes: 
 OWN = Own(
     build=_scene,
     fields=(
-        Number("m", "Rows of A and C, m", 1, 8, 4),
-        Number("k", "Columns of A, rows of B, k", 1, 64, 64),
-        Number("n", "Columns of B and C, n", 1, 32, 16),
-        Pick("order", "Loops, outermost first", {order: ", ".join(order) for order in ORDERS}, "kmn"),
+        Number("m", "m, rows of A", 1, 8, 4),
+        Number("k", "k, columns of A", 1, 64, 64),
+        Number("n", "n, columns of B", 1, 32, 16),
+        Pick("order", "Loops, outer to inner", {order: ", ".join(order) for order in ORDERS}, "kmn"),
         Pick("block", "Tiles", {"0": "none", "2": "2 × 2", "4": "4 × 4", "8": "8 × 8"}, "0"),
         Pick("itemsize", "Element", {size: f"{size} bytes" for size in "248"}, "4"),
         Pick("num_lines", "Lines of the cache", {lines: lines for lines in ("16", "32", "64")}, "64"),
-        Pick("ways", "Ways", {"1": "1", "2": "2", "4": "4", "8": "8", "0": "all: a line may go anywhere"}, "8"),
-        Pick("line_bytes", "Line", {size: f"{size} bytes" for size in ("16", "32", "64")}, "16"),
+        Pick("ways", "Ways", {"1": "1", "2": "2", "4": "4", "8": "8", "0": "all"}, "8"),
     ),
 )
 """A product and a cache of the reader's own, as large as a phone can draw legibly."""

@@ -78,8 +78,7 @@ def corners():
     for i, (m, k, n) in enumerate(itertools.product(*sizes.values())):
         num_lines, ways, order, block, itemsize = next(itertools.islice(rest, 22, 23))
         values = {"m": m, "k": k, "n": n, "num_lines": num_lines, "ways": ways, "order": order, "block": block}
-        line = "64" if i % 2 else "16"
-        yield f"corner{i}", (str(values), OWN.build(**OWN.values(values | {"itemsize": itemsize, "line_bytes": line})))
+        yield f"corner{i}", (str(values), OWN.build(**OWN.values(values | {"itemsize": itemsize})))
 
 
 def test_whatever_the_reader_sets_is_drawn_whole_and_legible_on_a_phone(open_page):

@@ -115,7 +115,7 @@ def test_a_scene_that_cannot_be_is_refused():
 
 def test_the_largest_scene_of_the_readers_own_is_allowed():
     for ways in ("0", "8"):
-        values = {"m": 8, "k": 64, "n": 32, "num_lines": "16", "ways": ways, "itemsize": "8", "line_bytes": "64"}
+        values = {"m": 8, "k": 64, "n": 32, "num_lines": "16", "ways": ways, "itemsize": "8"}
         assert OWN.build(**OWN.values(values)).num_accesses == 3 * 8 * 64 * 32
 
 
