@@ -390,6 +390,7 @@ def test_a_function_is_judged_in_the_page_letter_by_letter_as_in_a_notebook(visi
     work.get_by_text("Right on 40 random inputs.").wait_for()
     assert work.locator(".printed").inner_text() == "seen\n"
     page.reload()
+    work.locator(".go").wait_for()
     assert work.get_by_label("Your function").input_value() == f"print('seen')\n{RIGHT}"
     assert work.locator(".reply").inner_text() == "Right on 40 random inputs."
     work.get_by_role("button", name="Start again").click()
