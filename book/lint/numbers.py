@@ -79,9 +79,10 @@ def answer_above(page: Page, book) -> Iterator[tuple[int, str]]:
     for piece in page.pieces:
         if piece.kind == "directive" and piece.name == "predict" and isinstance(known.get(piece.text), Prediction):
             record = known[piece.text]
+            answer = record.answer()  # once: it may simulate
             for line, text in above:
                 for match in QUANTITY.finditer(text):
-                    if _tells(match, record):
+                    if _tells(match, record, answer):
                         yield (
                             line,
                             f"tells {match[0]!r}, the answer of the guess {record.id} below; move one of the two",
@@ -99,11 +100,10 @@ def answer_above(page: Page, book) -> Iterator[tuple[int, str]]:
             above += [(piece.line, output.seen) for output in page.outputs.get(piece.line, ())]
 
 
-def _tells(match: re.Match, record: Prediction) -> bool:
+def _tells(match: re.Match, record: Prediction, answer: float) -> bool:
     """Whether a quantity is the answer: in the same unit or, where things are counted, as a bare number."""
     value, symbol = float(match[1].split("×")[0].replace(",", "")), match[2] or match[3]
     factor, base = SYMBOLS[symbol] if symbol else (1.0, "1")
-    answer = record.answer()
     if record.unit in COUNTED:
         alike = symbol is None or symbol in COUNTED
     elif base == "1":

@@ -113,16 +113,18 @@ class Output:
 
     @property
     def soup(self) -> BeautifulSoup:
-        """The HTML, to look into."""
-        return BeautifulSoup(self.html, "html.parser")
+        """The HTML, to look into; without drawings and data for scripts, which may be long."""
+        return _soup(self.html)
 
     @property
     def seen(self) -> str:
-        """What a reader reads: no markup, no drawing, no data for scripts."""
-        soup = self.soup
-        for part in soup(["svg", "script", "style"]):
-            part.decompose()
-        return soup.get_text(" ") if self.html else self.text
+        """What a reader reads."""
+        return self.soup.get_text(" ") if self.html else self.text
+
+
+@cache
+def _soup(html: str) -> BeautifulSoup:
+    return BeautifulSoup(re.sub(r"<(svg|script|style)\b.*?</\1>", "", html, flags=re.S), "html.parser")
 
 
 @dataclass(frozen=True)
