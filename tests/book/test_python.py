@@ -75,9 +75,8 @@ def choose_own(live):
 
 def run(live):
     """Press the button, unless Python starts by itself: it may, in idle time, once the reader has touched a figure."""
-    live.evaluate(
-        "el => [...el.querySelectorAll('.hw-own button')].find(button => !button.hidden && button.textContent !== 'Stop')?.click()"
-    )
+    shown = "button => !button.hidden && button.textContent !== 'Stop'"
+    live.evaluate(f"el => [...el.querySelectorAll('.hw-own button')].find({shown})?.click()")
 
 
 def wait_for_own(page, name):
