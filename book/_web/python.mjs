@@ -1,6 +1,6 @@
 // The page's Python: one worker a page, started when it is first needed, shared by all that asks. Its entry points are
 // the functions of hwlab.page; arguments and answers are plain data.
-const PATIENCE = 1000; // ms that a call gets to end by itself before the worker is ended
+const PATIENCE = 2000; // ms that a call gets to end by itself before the worker is ended
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 const called = () => new DOMException("The call was called off", "AbortError");
 

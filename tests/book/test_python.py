@@ -63,6 +63,8 @@ def scenes_at_random(generator):
         yield "cache", values | {pick.name: generator.choice(list(pick.options)) for pick in picks}
 
 
+LONG = {"m": 8, "k": 64, "n": 32, "block": "2", "ways": "0"}  # of the cache: seconds, in a browser
+
 CALL = """async ([module, values]) => {
   const { python } = await import('/_static/web/python.mjs');
   return python.call('frames', { module, values }).catch(error => `${error.name}: ${error.message}`);
@@ -147,11 +149,14 @@ def test_a_scene_of_ones_own_is_computed_in_the_page_as_it_is_here(open_page):
 
 def test_a_call_can_be_called_off_and_the_next_one_is_answered(open_page):
     page = open_live(open_page, blocked_product())
-    big = blocked_matmul.OWN.start | dict.fromkeys("mkn", 12) | {f"block_{axis}": 1 for axis in "mkn"}
+    workers = []
+    page.on("worker", lambda worker: workers.append(worker))
+    big = cache.OWN.start | LONG
     outcome = page.evaluate(
         """async ([big, small]) => {
           const { python } = await import('/_static/web/python.mjs');
-          const ask = (values, rest) => python.call('frames', { module: 'blocked_matmul', values }, rest)
+          const module = values => (values.ways ? 'cache' : 'blocked_matmul');
+          const ask = (values, rest) => python.call('frames', { module: module(values), values }, rest)
             .then(frames => frames.length, error => error.name);
           const off = new AbortController(), waits = new AbortController();
           let seen = 0;
@@ -164,13 +169,13 @@ def test_a_call_can_be_called_off_and_the_next_one_is_answered(open_page):
         [big, blocked_matmul.OWN.start],
     )
     assert outcome[:3] == ["AbortError", "AbortError", len(answer(blocked_matmul.OWN.start))]
-    assert 0 < outcome[3] < len(answer(big))
+    assert 0 < outcome[3] < len(answer(big, "cache"))
     assert outcome[4:] == ["ValueError", "ready"]
-    assert len(page.workers) == 1
+    assert len(workers) == 1  # frames end by themselves: no new start
     again = page.evaluate(
         """async values => {
           const { python } = await import('/_static/web/python.mjs');
-          const call = python.call('frames', { module: 'blocked_matmul', values });
+          const call = python.call('frames', { module: 'cache', values });
           python.stop();
           return [await call.catch(error => error.name), python.state];
         }""",
@@ -179,11 +184,12 @@ def test_a_call_can_be_called_off_and_the_next_one_is_answered(open_page):
     assert again == ["AbortError", "off"]
     small = blocked_matmul.OWN.start
     assert page.evaluate(CALL, ["blocked_matmul", small]) == answer(small)
+    assert len(workers) == 2
     assert page.problems == []
 
 
 def test_a_long_run_says_how_far_it_is_and_stops_at_a_button(open_page):
-    big = cache.OWN.start | {"m": 8, "k": 64, "n": 32, "block": "2", "ways": "0"}
+    big = cache.OWN.start | LONG
     fragment = "#hw:cache:v1:scene=own;" + ";".join(f"{key}={value}" for key, value in big.items())
     page = open_live(open_page, cache_under_loops(), fragment=fragment)
     live = page.locator("#hw-cache")
