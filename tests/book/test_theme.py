@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.book.project import ROOT, pages, settle
+from tests.book.project import settle
 
 COVER, CHAPTER, GLOSSARY = "book/index.html", "book/02-matmul.html", "book/glossary.html"
 PLAIN = ("book/notation.html", "search.html", "genindex.html")
@@ -26,24 +26,6 @@ def requests(page, address):
     page.goto(address, wait_until="networkidle")
     page.remove_listener("response", keep)
     return sizes
-
-
-VIEWS = {"phone by night": {"width": 375, "dark": True}, "laptop by day": {}}
-
-
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("path", [*pages(), *PLAIN[1:]])
-def test_axe_finds_nothing(open_page, path, view):
-    page = open_page(path, **VIEWS[view])
-    settle(page)
-    page.evaluate((ROOT / "book/_web/node_modules/axe-core/axe.min.js").read_text("utf8"))
-    # of many rows and entries of one make, the first speak for all
-    alike = "tbody:nth-of-type(n+4), tbody tr:nth-child(n+12), dl.py ~ dl.py ~ dl.py ~ dl.py"
-    found = page.evaluate(
-        "exclude => axe.run({exclude: [exclude]}, {resultTypes: ['violations']}).then(result => result.violations)",
-        alike,
-    )
-    assert [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]] == []
 
 
 @pytest.mark.parametrize("path", [COVER, CHAPTER, GLOSSARY])
@@ -91,15 +73,6 @@ def test_formulas_need_no_script_and_a_wide_one_is_within_reach_of_the_keyboard(
     assert wide.get_attribute("tabindex") is None
     wide.evaluate("formula => { formula.style.width = '60px'; }")
     page.wait_for_function("formula => formula.tabIndex === 0", arg=wide.element_handle())
-
-
-@pytest.mark.parametrize("path", [COVER, CHAPTER, GLOSSARY])
-def test_no_page_scrolls_sideways(open_page, path):
-    page = open_page(path, width=1920)
-    settle(page)
-    for width in (1920, 1440, 1000, 768, 600, 414, 320):
-        page.set_viewport_size({"width": width, "height": 1000})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_written_pages_are_links_on_the_wafer_and_what_was_read_is_copper(open_page):
@@ -221,15 +194,6 @@ def test_without_script_the_page_is_whole_and_light(open_page):
     assert page.locator(".cover-text > p").first.is_visible()
     shot = page.screenshot(clip={"x": 700, "y": 5, "width": 1, "height": 1})
     assert shot != open_page(COVER, dark=True).screenshot(clip={"x": 700, "y": 5, "width": 1, "height": 1})
-
-
-def test_who_asks_for_less_motion_gets_none(open_page):
-    page = open_page(COVER, reduced_motion="reduce")
-    moving = page.evaluate("""() => [...document.querySelectorAll("body, body *")].filter(el => {
-        const style = getComputedStyle(el);
-        return style.transitionDuration.split(",").some(time => parseFloat(time) > 0) || style.animationName !== "none";
-    }).length""")
-    assert moving == 0
 
 
 def test_paper_shows_the_article_alone_and_nothing_folded(open_page):
