@@ -164,7 +164,7 @@ def _lab(chart: str) -> nbformat.NotebookNode:
 
 PIECES = """margin => {
     const frame = [".bd-sidebar-primary .sidebar-primary-items__start", ".bd-header-article",
-        ".bd-sidebar-secondary .page-toc", ".prev-next-area", ".bd-footer-content"];
+        ".bd-sidebar-secondary .page-toc", ".prev-next-area"];
     const inner = [".bd-article section:not(.part) > :not(section, .chapters, .how)", ".chapters section", ".how dl"];
     const alike = /^(docutils|container|admonition|simple|d-print-none|noprint)$/;
     const found = [];
