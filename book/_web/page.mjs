@@ -1,5 +1,7 @@
 // What every page does by itself: tells live elements of a switch between light and dark, turns what has been read to
 // copper, and shows the definition of a term where it is used.
+import { answered } from "./progress.mjs";
+
 const root = document.documentElement;
 
 // --- Light and dark ---
@@ -10,12 +12,12 @@ new MutationObserver(() => document.dispatchEvent(new CustomEvent("hw:theme", { 
 function showProgress({ read = {}, questions = {} } = {}) {
   for (const die of document.querySelectorAll(".wafer a, .chapter-die")) {
     const { label, questions: asked } = die.dataset, ids = asked.split(" ").filter(Boolean);
-    const answered = ids.filter((id) => id in questions).length;
+    const done = answered({ questions }, ids);
     die.classList.toggle("read", label in read && !die.classList.contains("outline"));
-    die.style.setProperty("--filled", die.classList.contains("read") ? 1 : answered / (ids.length || 1));
+    die.style.setProperty("--filled", die.classList.contains("read") ? 1 : done / (ids.length || 1));
     if (!die.ariaLabel) continue;
     die.dataset.name ??= die.ariaLabel;
-    const so = label in read ? ", read" : answered ? `, ${answered} / ${ids.length}` : "";
+    const so = label in read ? ", read" : done ? `, ${done} / ${ids.length}` : "";
     die.ariaLabel = die.querySelector(".name").textContent = die.dataset.name + so;
   }
   for (const item of document.querySelectorAll(".chapters .pages li, .bd-links li"))

@@ -81,7 +81,7 @@ export function merged(ours, theirs) {
   return both;
 }
 
-/** How many of the questions `ids` are answered. */
+/** How many of the questions `ids` are answered, in what is kept. */
 export const answered = (kept, ids) => ids.filter((id) => ANSWERED.includes(kept.questions[id]?.state)).length;
 
 /** The page "Your progress": a row a chapter, and what is kept as a file, from a file, or no more. */
