@@ -32,7 +32,7 @@ const widths = new ResizeObserver((entries) => {
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
 });
-document.querySelectorAll('.math > mjx-container[display="true"], .pst-scrollable-table-container').forEach((wide) => widths.observe(wide));
+document.querySelectorAll('.bd-article pre, .math > mjx-container[display="true"], .pst-scrollable-table-container').forEach((wide) => widths.observe(wide));
 
 // --- Terms: the glossary's own words, on hover, on focus and on the first tap; the second follows. Escape and a tap
 // elsewhere close ---

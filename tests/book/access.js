@@ -52,8 +52,9 @@ window.access = (() => {
     let found = page;
     for (const shape of shapes) { // in the order in which they are painted
       if (shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_PRECEDING) break;
-      if (getComputedStyle(shape).fill === "none") continue;
-      const at = new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse());
+      const place = shape.getScreenCTM();
+      if (getComputedStyle(shape).fill === "none" || !(place.a * place.d - place.b * place.c)) continue; // scaled to nothing: unpainted
+      const at = new DOMPoint(x, y).matrixTransform(place.inverse());
       if (shape.isPointInFill(at)) found = over(painted(shape, "fill"), found);
     }
     return found;
