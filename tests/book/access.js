@@ -235,6 +235,7 @@ window.access = (() => {
   }
   async function axe(share, of) {
     thin(share, of);
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame); // the page sees what is back
     const { violations } = await window.axe.run({ resultTypes: ["violations"] });
     return violations.flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`));
   }
