@@ -186,7 +186,7 @@ def _letters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         items = []
         for tex, page, anchor, meaning, unit in rows:
             address = f"{app.builder.get_relative_uri(docname, page)}#{anchor}"
-            link = nodes.reference("", "", nodes.math(tex, tex), refuri=address, internal=True)
+            link = nodes.reference("", "", nodes.math(tex, tex), refuri=address, internal=True, reftitle=name_of(tex))
             said = [nodes.math(text, text) if formula else nodes.Text(text) for text, formula in meaning]
             said += [nodes.Text(f"; {unit}")] if unit else []
             definition = nodes.definition("", nodes.paragraph("", "", *said))

@@ -78,10 +78,17 @@ async function show(link, tapped = false) {
     tip.append(Object.assign(document.createElement("p"), { className: "entry" }));
     tip.lastChild.append(entry);
   }
-  document.body.append(tip);
+  document.querySelector("main").append(tip);
   tip.hidden = false;
   link.setAttribute("aria-describedby", tip.id);
-  const at = link.getClientRects()[0], width = tip.offsetWidth;
+  place();
+}
+
+function place() {
+  if (tip.hidden) return;
+  tip.style.left = tip.style.top = 0; // where it is as wide as it likes
+  const [at] = owner.getClientRects(), width = tip.offsetWidth;
+  if (!at) { hide(); return; } // a term that this width does not show
   const below = at.bottom + tip.offsetHeight + 12 < innerHeight || at.top < tip.offsetHeight + 12;
   tip.style.left = `${scrollX + Math.max(8, Math.min(at.left, root.clientWidth - width - 8))}px`;
   tip.style.top = `${scrollY + (below ? at.bottom + 6 : at.top - tip.offsetHeight - 6)}px`;
@@ -108,3 +115,4 @@ addEventListener("pointerdown", ({ pointerType, target }) => {
   else if (touched) clearTimeout(closing);
 }, true);
 addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+addEventListener("resize", place);
