@@ -8,8 +8,17 @@ import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
+from tests.book.project import make
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book/_ext"))
+
+
+@pytest.fixture(scope="session")
+def mathjax(pytestconfig):
+    """What sets formulas; a fresh clone has yet to fetch it."""
+    if make("book/_web/node_modules/ready", pytestconfig):
+        pytest.fail("npm ci failed; its output is above", pytrace=False)
 
 
 class Built:

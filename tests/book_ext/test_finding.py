@@ -38,7 +38,7 @@ chips
 PAGES = {"chapter": CHAPTER, "notation": NOTATION, "chips": "# Chips\n\n```{chip-catalogue}\n```\n"}
 
 
-def test_objects_have_their_anchors_and_formulas_their_letters(tmp_path):
+def test_objects_have_their_anchors_and_formulas_their_letters(mathjax, tmp_path):
     source, out, warning = tmp_path / "source", tmp_path / "out", io.StringIO()
     source.mkdir()
     for name, text in PAGES.items():

@@ -9,6 +9,8 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
+pytestmark = pytest.mark.usefixtures("mathjax")
+
 PAGE = r"""# Page
 
 Inline: $h_\mathrm{kv} < 3$, and a string "$s$".
