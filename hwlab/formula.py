@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import string
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -268,6 +269,32 @@ def positive(**numbers):
             if life in ("jax", "sym") or (value > 0 if life == "py" else (value > 0).all()):
                 continue
         raise ValueError(f"{name} is {value!r}; give a number above 0")
+
+
+def whole(**numbers):
+    """The numbers as int, if each is a whole one of at least 1, NumPy's among them: one alone, several as a tuple.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the name and the value of the first that is not.
+
+    Examples
+    --------
+    >>> whole(rows=3, columns=5)
+    (3, 5)
+    >>> whole(rows=0)
+    Traceback (most recent call last):
+    ValueError: rows is 0; give a whole number of at least 1
+    """
+    counts = []
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1")
+        counts.append(operator.index(value))
+        if counts[-1] < 1:
+            raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+    return counts[0] if len(counts) == 1 else tuple(counts)
 
 
 def _numpy_of(life):

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hwlab.formula import whole
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionTraffic:
@@ -132,10 +134,6 @@ def blocked_traffic(
 
 
 def _checked(**numbers):
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1")
-        if value < 1:
-            raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+    whole(**numbers)
     if numbers.get("heads", 0) % numbers.get("kv_heads", 1):
         raise ValueError(f"kv_heads is {numbers['kv_heads']}; give a divisor of the {numbers['heads']} heads")

@@ -16,7 +16,6 @@ from hwlab.costs.explain import explain
 from hwlab.costs.placement import (
     check_records,
     checked,
-    checked_count,
     does_not_fit,
     least_chips,
     split,
@@ -24,7 +23,7 @@ from hwlab.costs.placement import (
     usable_bytes,
 )
 from hwlab.costs.roofline import StepTime, Work, cache_dtype, decode_step_work, prefill_work, price, rates
-from hwlab.formula import ceil, life_of, maximum, number, where
+from hwlab.formula import ceil, life_of, maximum, number, where, whole
 from hwlab.units import compute_dtype
 
 
@@ -261,7 +260,7 @@ def fits(
     [False, True]
     """
     check_records(model, chip, efficiency)
-    chips = checked_count("chips", chips)
+    chips = whole(chips=chips)
     batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens)
     efficiency = efficiency or efficiency_of(chip)
     available = usable_bytes(chip, efficiency)
@@ -374,7 +373,7 @@ def estimate(
     hwlab.costs.placement.DoesNotFit: Llama 3.1 70B in bf16 with a cache for 1 x 1,152 tokens needs 141.5 GB ...
     """
     check_records(model, chip, efficiency)
-    chips = checked_count("chips", chips)
+    chips = whole(chips=chips)
     batch, prompt_tokens, output_tokens = _validated(batch, prompt_tokens, output_tokens)
     kv_dtype = kv_dtype or cache_dtype(dtype)
     efficiency = efficiency or efficiency_of(chip)

@@ -7,12 +7,11 @@ whose memory does not hold the model is refused (`DoesNotFit`), never simulated.
 from __future__ import annotations
 
 import math
-import operator
 from functools import cache
 
 from hwlab.costs.efficiency import Efficiency, efficiency_of
 from hwlab.costs.roofline import cache_dtype, kv_bytes_per_chip, why_not_cut
-from hwlab.formula import ceil, life_of, number, real, si
+from hwlab.formula import ceil, life_of, number, real, si, whole
 from hwlab.specs.chips import Chip
 from hwlab.specs.models import ModelSpec
 
@@ -45,19 +44,6 @@ def check_records(model, chip, efficiency=None):
 
 def _short(value):
     return f"{value!r:.60} ({type(value).__name__})"
-
-
-def checked_count(name, value):
-    """`value` as an int, if it is a whole number of at least 1."""
-    try:
-        count = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        count = None
-    if count is None:
-        raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1")
-    if count < 1:
-        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
-    return count
 
 
 def checked(name, value):
@@ -130,7 +116,7 @@ def split(model, chip, chips, tensor, data, load, available):
 def _checked_split(model, chip, chips, tensor, data):
     """(tensor, data) of which one at least was asked for, the other follows."""
     sizes = tensor_sizes(model, chip)
-    given = {name: checked_count(name, n) for name, n in (("tensor", tensor), ("data", data)) if n is not None}
+    given = {name: whole(**{name: n}) for name, n in (("tensor", tensor), ("data", data)) if n is not None}
     for name, n in given.items():
         if chips % n:
             raise ValueError(

@@ -22,6 +22,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hwlab.formula import whole
+
 DATAFLOWS = ("weight", "output", "input")
 
 MAX_STEPS = 4096
@@ -89,7 +91,7 @@ def cycles(m: int, k: int, n: int, *, rows: int, columns: int, dataflow: str = "
     >>> cycles(8, 8, 8, rows=8, columns=8, dataflow="output").total
     30
     """
-    _whole(m=m, k=k, n=n, rows=rows, columns=columns)
+    m, k, n, rows, columns = whole(m=m, k=k, n=n, rows=rows, columns=columns)
     _known(dataflow)
     down, across, passing = {"weight": (k, n, m), "output": (m, n, k), "input": (k, m, n)}[dataflow]
     folds = -(-down // rows) * -(-across // columns)
@@ -192,7 +194,7 @@ def overlapped_cycles(
     >>> round(took.stalled / took.total, 2)
     0.85
     """
-    _whole(m=m, k=k, n=n, rows=rows, columns=columns)
+    m, k, n, rows, columns = whole(m=m, k=k, n=n, rows=rows, columns=columns)
     for name, value in (("itemsize", itemsize), ("bytes_per_cycle", bytes_per_cycle)):
         if not value > 0:
             raise ValueError(f"{name} is {value!r}; give a number above 0")
@@ -240,16 +242,15 @@ def simulate(x, w, *, rows: int, columns: int, dataflow: str = "weight") -> Run:
     x, w = np.asarray(x), np.asarray(w)
     if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0]:
         raise ValueError(f"x has shape {x.shape} and w {w.shape}; give x[m, k] and w[k, n]")
-    _whole(m=x.shape[0], k=x.shape[1], n=w.shape[1], rows=rows, columns=columns)
+    *_, rows, columns = whole(m=x.shape[0], k=x.shape[1], n=w.shape[1], rows=rows, columns=columns)
     _known(dataflow)
     kind = np.result_type(x, w)
     if kind.kind not in "biuf":
         raise TypeError(f"x and w hold {kind}; give integers or floats")
-    whole = None if kind.kind == "f" else np.int64
-    if whole:
-        largest = (
-            float(abs(x).max()) * float(abs(w).max()) * x.shape[1]
-        )  # floats are exact up to 2^24 and 2^53, and faster
+    result = None if kind.kind == "f" else np.int64
+    if result:
+        # floats are faster, and exact up to 2^24 and 2^53
+        largest = float(abs(x).max()) * float(abs(w).max()) * x.shape[1]
         kind = np.dtype(np.float32 if largest <= 2**24 else np.float64 if largest <= 2**53 else np.int64)
     x, w = x.astype(kind), w.astype(kind)
     if dataflow == "input":
@@ -257,7 +258,7 @@ def simulate(x, w, *, rows: int, columns: int, dataflow: str = "weight") -> Run:
         product = product.T
     else:
         product, passed = (_weights_stay if dataflow == "weight" else _sums_stay)(x, w, rows, columns)
-    return Run(product=product.astype(kind if whole is None else whole), cycles=passed)
+    return Run(product=product.astype(kind if result is None else result), cycles=passed)
 
 
 _WIDTH = 2**17
@@ -452,14 +453,6 @@ def _matrix(name, rows):
         lengths = ", ".join(str(len(row)) for row in rows) or "none"
         raise ValueError(f"{name} has rows of length {lengths}; give rows of one length, at least one")
     return rows
-
-
-def _whole(**sizes):
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} is {value!r} ({type(value).__name__}); give a whole number of at least 1")
-        if value < 1:
-            raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
 
 
 def _known(dataflow):

@@ -12,6 +12,7 @@ GLOSSARY = Page(
 )
 
 
+# Planted: each is a word that the lint must find on a page.
 @pytest.mark.parametrize("word", ["very", "Simply", "just", "obviously", "seamless", "TODO"])
 def test_filler_hype_and_things_to_do_are_found(lines, word):
     assert lines(plain_words, f"One line.\nIt is {word} so.\n") == [2]
