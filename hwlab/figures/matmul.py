@@ -17,6 +17,7 @@ from hwlab.formula import number, si
 from hwlab.specs.chips import Chip, chip
 from hwlab.specs.measurements import Measurement
 from hwlab.specs.models import ModelSpec, model
+from hwlab.studies.flop_shares import attention_overtakes, attention_share
 from hwlab.units import bytes_per_element
 
 CLASSES = ("xeon-8480plus", "a100-sxm-80gb", "h100-sxm", "b200", "mi300x", "tpu-v5p", "tpu-v7", "groq-lpu", "wse-3")
@@ -125,7 +126,7 @@ def flop_by_context(of: ModelSpec | None = None, longest: int = 1_048_576) -> al
     rows = [
         {"tokens": n, "part": part, "share, %": 100 * share}
         for n in prompts
-        for part, share in (("weights", 1 - _attention_share(of, n)), ("attention", _attention_share(of, n)))
+        for part, share in (("weights", 1 - attention_share(of, n)), ("attention", attention_share(of, n)))
     ]
     meet = attention_overtakes(of)
     x = alt.X(
@@ -156,36 +157,9 @@ def flop_by_context(of: ModelSpec | None = None, longest: int = 1_048_576) -> al
         *marks,
         height=280,
         data=alt.Data(values=rows),
-        description=f"The weights of {of.name} take {number(100 - 100 * _attention_share(of, 4096))} % of the FLOP of "
+        description=f"The weights of {of.name} take {number(100 - 100 * attention_share(of, 4096))} % of the FLOP of "
         f"a prompt of 4,096 tokens and attention the rest; from {number(meet)} tokens on attention takes more.",
     )
-
-
-def _attention_share(of: ModelSpec, tokens) -> float:
-    weights = tokens * of.flop_per_token(0)
-    return 1 - weights / of.flop(tokens)
-
-
-def attention_overtakes(of: ModelSpec) -> float:
-    """Length of the prompt at which attention takes as many FLOP of a forward pass as the weights.
-
-    Raises
-    ------
-    ValueError
-        If it never does: with sliding windows or without attention.
-
-    Examples
-    --------
-    >>> round(attention_overtakes(model("llama-2-70b")), -2)
-    104800.0
-    """
-    low, high = 1.0, 2.0**40
-    if _attention_share(of, high) < 0.5:
-        raise ValueError(f"the attention of {of.name} never takes as many FLOP as its weights")
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _attention_share(of, middle) < 0.5 else (low, middle)
-    return high
 
 
 def share_of_one_token(ids: Iterable[str] = CLASSES, width: int = 8192) -> alt.LayerChart:

@@ -117,3 +117,32 @@ def mamba_block(width: int, state: int = 16, conv: int = 4) -> FlopShare:
     products = 2 * (width * 2 * inner + inner * (rank + 2 * state) + rank * inner + inner * width)
     other = inner * (2 * conv + 9 * state + 2 + 6 + 2 * 5) + 5 * width
     return FlopShare(products, other)
+
+
+def attention_share(model, tokens) -> float:
+    """Share of a prompt's FLOP that goes into products of activations with activations."""
+    weights = tokens * model.flop_per_token(0)
+    return 1 - weights / model.flop(tokens)
+
+
+def attention_overtakes(model) -> float:
+    """Length of the prompt at which attention takes as many FLOP of a forward pass as the weights.
+
+    Raises
+    ------
+    ValueError
+        If it never does: with sliding windows or without attention.
+
+    Examples
+    --------
+    >>> from hwlab.specs.models import model
+    >>> round(attention_overtakes(model("llama-2-70b")), -2)
+    104800.0
+    """
+    low, high = 1.0, 2.0**40
+    if attention_share(model, high) < 0.5:
+        raise ValueError(f"the attention of {model.name} never takes as many FLOP as its weights")
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (middle, high) if attention_share(model, middle) < 0.5 else (low, middle)
+    return high

@@ -7,6 +7,7 @@ from hwlab.figures import matmul, show
 from hwlab.specs.chips import chip
 from hwlab.specs.measurements import measurements
 from hwlab.specs.models import model
+from hwlab.studies.flop_shares import attention_overtakes
 
 
 def rows(chart):
@@ -24,7 +25,7 @@ def test_products_of_a_layer_take_the_time_the_roofline_gives():
 
 def test_attention_overtakes_the_weights_where_both_take_half():
     llama = model("llama-2-70b")
-    meet = matmul.attention_overtakes(llama)
+    meet = attention_overtakes(llama)
     # by hand: 4 x 80 layers x 8192 x n (n + 1) / 2 = n x weights
     assert meet == pytest.approx(2 * llama.flop_per_token(0) / (4 * 80 * 8192) - 1, rel=1e-6)
     shares = [row["share, %"] for row in rows(matmul.flop_by_context()) if row["part"] == "attention"]

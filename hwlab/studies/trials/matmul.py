@@ -7,7 +7,7 @@ from hwlab.specs.chips import chip
 from hwlab.specs.claims import claim
 from hwlab.specs.models import model as model_of
 from hwlab.specs.papers import papers
-from hwlab.studies.flop_shares import mamba_block, resnet50, transformer
+from hwlab.studies.flop_shares import attention_overtakes, attention_share, mamba_block, resnet50, transformer
 from hwlab.studies.trials import Finding, claimed, judged, judged_by_choice, near, trial
 from hwlab.units import bytes_per_element
 
@@ -32,12 +32,6 @@ def weight_products(model) -> int:
 def all_products(model) -> int:
     """The same with the two products of attention in each layer, and the head."""
     return weight_products(model) + 2 * model.num_layers + 1
-
-
-def attention_share(model, tokens: int) -> float:
-    """FLOP of the products of activations with activations, for each one in products with weights."""
-    weights = sum(2 * product.k * product.n * product.count for product in model.matmuls()) * tokens
-    return model.flop(tokens) / weights - 1
 
 
 def gemm_intensity(size: int, dtype: str) -> float:
@@ -67,14 +61,11 @@ def share_of_flop(model=LLAMA_2_70B, tokens=PROMPT_TOKENS, image=None, block=Non
 @trial("C004")
 def weights_against_activations(model=LLAMA_2_70B, lengths=(PROMPT_TOKENS, LONG_TOKENS)) -> Finding:
     """The dominant product is always one with weights."""
-    ratios = [attention_share(model, tokens) for tokens in lengths]
-    low, high = 1, 2**24  # tokens; the share grows with the length
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if attention_share(model, middle) < 1 else (low, middle)
+    shares = [attention_share(model, tokens) for tokens in lengths]
+    ratios = [share / (1 - share) for share in shares]
     told = "; ".join(f"{number(100 * r)} % at {n:,} tokens" for r, n in zip(ratios, lengths, strict=True))
     return Finding(
-        recomputed=f"Attention against weights: {told}; equal at {number(round(high, -3))}",
+        recomputed=f"Attention against weights: {told}; equal at {number(round(attention_overtakes(model), -3))}",
         verdict=judged_by_choice(*(ratio < 1 for ratio in ratios)),
     )
 
