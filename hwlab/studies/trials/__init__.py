@@ -1,4 +1,4 @@
-"""Claims on trial: each checkable row of the ledger, bound to the function that recomputes it. One file a chapter.
+"""Claims on trial: each checkable row of the ledger, bound to the function that recomputes it. One file a topic.
 
 A trial computes and then judges by rule; it never states a verdict. Its inputs (chips, models, papers) are arguments
 with the catalogue's records as defaults, so that a test can change one and see the verdict turn.
