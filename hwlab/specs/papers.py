@@ -1,4 +1,4 @@
-"""Papers: title, authors, date, and which relation is stated where. For claims about who said what."""
+"""Papers: title, authors, date, which relation is stated where, and figures. For claims about who said what."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ class Paper:
         Relation -> where the paper gives it, and in what form.
     credits : mapping of str to str
         Relation -> id of the paper that it is taken from.
+    venue : str
+        Where it was published, as "ISCA 2017"; empty for a preprint.
+    gives : mapping of str to number
+        Figure that the paper prints -> its value, in SI units; what it is stands in the data.
     """
 
     id: str
@@ -39,6 +43,8 @@ class Paper:
     url: str
     states: Mapping[str, str] = field(default_factory=dict)
     credits: Mapping[str, str] = field(default_factory=dict)
+    venue: str = ""
+    gives: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def short(self) -> str:
