@@ -1,7 +1,7 @@
 """Measured times that others have published, to stand beside our predictions.
 
-One row of `data/measurements.csv` is one timing: a matrix product, or a decode step of a whole model. Figures
-are the publisher's, converted to seconds here; chips are ids of the catalogue.
+One row of `data/measurements.csv` is one timing: a matrix product, a decode step of a whole model, or one reading of an
+array from a level of memory. Figures are the publisher's, converted to seconds here; chips are ids of the catalogue.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import cache
 
 from hwlab.specs.figure import DATA, GRADES, Source, source
 
-REGIMES = ("matmul", "decode")
+REGIMES = ("matmul", "decode", "read")
+LEVELS = ("l1", "l2", "memory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,21 +23,23 @@ class Measurement:
     Attributes
     ----------
     id : str
-    regime : {"matmul", "decode"}
+    regime : {"matmul", "decode", "read"}
     chip : str
         Id in the catalogue.
     chips : int
         That worked as one: tensor parallel.
     dtype : str
-        Of the weights, one of `hwlab.units.BITS`.
+        Of the weights or of what is read, one of `hwlab.units.BITS`.
     seconds : float
-        Of one product, or of one decode step.
-    tokens : int
+        Of one product, of one decode step, or of one reading of the whole array.
+    tokens : int or None
         Rows of x in ``x[tokens, k] @ w[k, n]``; sequences in a decode step.
     k, n : int or None
         Of the product.
     model, context : str, int or None
         Id of the model and mean tokens of context, of a decode step.
+    level, nbytes : str, int or None
+        Of a reading, which all cores do at once: where the bytes lie, one of `LEVELS`, and how many are read in all.
     published : str
         Value and unit as printed.
     source : Source
@@ -51,11 +54,13 @@ class Measurement:
     chips: int
     dtype: str
     seconds: float
-    tokens: int
+    tokens: int | None
     k: int | None
     n: int | None
     model: str | None
     context: int | None
+    level: str | None
+    nbytes: int | None
     published: str
     source: Source
     where: str
@@ -75,8 +80,21 @@ class Measurement:
             raise ValueError(f"{self.id} is a {self.regime}; only a matmul has k and n")
         return 2 * self.tokens * self.k * self.n / self.seconds
 
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes a second of a reading.
 
-def _seconds(value, unit, flop, tokens):
+        Raises
+        ------
+        ValueError
+            If this is no reading.
+        """
+        if self.regime != "read":
+            raise ValueError(f"{self.id} is a {self.regime}; only a read has bytes a second")
+        return self.nbytes / self.seconds
+
+
+def _seconds(value, unit, flop, tokens, nbytes):
     match unit:
         case "ms":
             return value * 1e-3
@@ -84,7 +102,9 @@ def _seconds(value, unit, flop, tokens):
             return flop / (value * 1e12)
         case "token/s":
             return tokens / value
-    raise ValueError(f"unit {unit!r} is not ms, TFLOP/s or token/s")
+        case "GB/s":
+            return nbytes / (value * 1e9)
+    raise ValueError(f"unit {unit!r} is not ms, TFLOP/s, token/s or GB/s")
 
 
 def _whole(text):
@@ -92,21 +112,25 @@ def _whole(text):
 
 
 def _read(row):
-    tokens, k, n = int(row["tokens"]), _whole(row["k"]), _whole(row["n"])
-    if row["regime"] not in REGIMES or row["grade"] not in GRADES:
-        raise ValueError(f"{row['id']}: regime {row['regime']!r} or grade {row['grade']!r} is unknown")
+    tokens, k, n, nbytes = (_whole(row[name]) for name in ("tokens", "k", "n", "nbytes"))
+    if row["regime"] not in REGIMES or row["grade"] not in GRADES or row["level"] not in ("", *LEVELS):
+        raise ValueError(
+            f"{row['id']}: regime {row['regime']!r}, level {row['level']!r} or grade {row['grade']!r} is unknown"
+        )
     return Measurement(
         id=row["id"],
         regime=row["regime"],
         chip=row["chip"],
         chips=int(row["chips"]),
         dtype=row["dtype"],
-        seconds=_seconds(float(row["value"]), row["unit"], 2 * tokens * k * n if k else None, tokens),
+        seconds=_seconds(float(row["value"]), row["unit"], 2 * tokens * k * n if k else None, tokens, nbytes),
         tokens=tokens,
         k=k,
         n=n,
         model=row["model"] or None,
         context=_whole(row["context"]),
+        level=row["level"] or None,
+        nbytes=nbytes,
         published=f"{row['value']} {row['unit']}",
         source=source(row["source"]),
         where=row["where"],
@@ -138,6 +162,11 @@ def measurements(
     >>> rows = measurements("matmul", chip="h100-sxm", dtype="bf16")
     >>> [m.published for m in rows if (m.tokens, m.k, m.n) == (32, 8192, 8192)]
     ['0.05048 ms']
+
+    What all cores of an A100 read from their first-level caches together:
+
+    >>> [m.published for m in measurements("read", chip="a100-sxm-80gb") if m.level == "l1"]
+    ['19299.3 GB/s']
     """
     if regime is not None and regime not in REGIMES:
         raise ValueError(f"no regime {regime!r}; there are {', '.join(REGIMES)}")

@@ -33,6 +33,8 @@ def _symbols() -> dict[str, tuple[float, str]]:
         table[f"{prefix}B"] = (factor, "byte")
     for name in ("FLOP/byte", "FLOP/B", "FLOPs/byte"):
         table[name] = (1.0, "FLOP/byte")
+    for name, factor in {"J": 1.0, "mJ": 1e-3, "µJ": 1e-6, "uJ": 1e-6, "nJ": 1e-9, "pJ": 1e-12}.items():
+        table[name] = (factor, "J")
     for name, factor in {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}.items():
         table[name] = (factor, "s")
     return table
@@ -51,6 +53,7 @@ BASES = MappingProxyType(
         "FLOP/s": "FLOP a second",
         "FLOP/byte": "FLOP a byte",
         "s": "a time",
+        "J": "an energy",
         "1": "a count or a share",
     }
 )

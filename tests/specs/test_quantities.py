@@ -30,6 +30,8 @@ READ = {
     "989 TFLOPS": (989e12, "FLOP/s"),
     "295 FLOP/byte": (295.0, "FLOP/byte"),
     "295 flop/b": (295.0, "FLOP/byte"),
+    "31 pJ": (31e-12, "J"),
+    "4.4 j": (4.4, "J"),
 }
 REFUSED = {
     "": "give a number",
