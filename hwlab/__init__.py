@@ -25,7 +25,7 @@ _HOME = {
     "fits": "costs.estimate",
     "measure_host": "kernels.host",
 }
-_PARTS = ("costs", "exercises", "figures", "formula", "kernels", "specs", "studies", "units")
+_PARTS = ("costs", "exercises", "figures", "formula", "kernels", "serving", "specs", "studies", "units")
 
 __all__ = ["__version__", *_HOME, *_PARTS]
 
