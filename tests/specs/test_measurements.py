@@ -29,7 +29,7 @@ def test_no_memory_reads_faster_than_its_bus_nor_a_far_level_faster_than_a_near_
         near_first = [rates[level] for level in LEVELS if level in rates]
         assert near_first == sorted(near_first, reverse=True)
         assert rates.get("memory", 0) < chip(id).memory_bytes_per_s < rates.get("l2", 1e99)
-    assert len(by_chip) == 5
+    assert len(by_chip) == 8
 
 
 def test_units_become_seconds():
