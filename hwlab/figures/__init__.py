@@ -8,6 +8,7 @@ _HOMES = {
     "machine": ("Machine",),
     "blocked_matmul": ("blocked_product",),
     "cache": ("cache_under_loops",),
+    "systolic": ("systolic_array",),
     "roofline": ("batch_explorer",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
