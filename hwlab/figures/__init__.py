@@ -7,6 +7,7 @@ _HOMES = {
     "chart": ("show",),
     "machine": ("Machine",),
     "blocked_matmul": ("blocked_product",),
+    "attention": ("attention_by_blocks",),
     "cache": ("cache_under_loops",),
     "systolic": ("systolic_array",),
     "roofline": ("batch_explorer",),
