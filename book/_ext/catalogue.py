@@ -84,6 +84,7 @@ FIELDS = {
     "fabric_bits_per_s": "fabric",
     "tdp_watts": "power",
     "measured_watts": "measured power",
+    "system_watts": "power of the whole system",
     "clock_hz": "clock",
     "base_clock_hz": "base clock",
     "boost_clock_hz": "boost clock",

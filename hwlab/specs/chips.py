@@ -37,6 +37,7 @@ UNITS = {
     "fabric_bits_per_s": "bit/s",
     "tdp_watts": "W",
     "measured_watts.": "W",
+    "system_watts": "W",  # of the whole pod or rack, hosts and network with it
     "clock_hz": "Hz",  # the one at which the peaks are stated
     "base_clock_hz": "Hz",
     "boost_clock_hz": "Hz",
