@@ -242,12 +242,13 @@ def bucket_facts():
 
 
 def what_compiles_anew():
-    changed = {
+    compiled = (8, 512)
+    shapes = {
         "values": (8, 512),
         "length": (8, 513),
         "order": (8, 512),
     }
-    return next(key for key, shape in changed.items() if shape != (8, 512))
+    return next(k for k in shapes if shapes[k] != compiled)
 
 
 def v5p_over_v4():
@@ -559,9 +560,10 @@ EXERCISES = (
 
 def tokens_saved_by_finer_buckets():
     lengths = spread(100, 8000)
-    doubled = 1 + overhead(lengths, powers_of_two(64, 8192))
-    fine = 1 + overhead(lengths, steps_of(256, 8192, least=64))
-    return doubled / fine
+    two = powers_of_two(64, 8192)
+    fine = steps_of(256, 8192, least=64)
+    doubled = 1 + overhead(lengths, two)
+    return doubled / (1 + overhead(lengths, fine))
 
 
 def memo_facts():
@@ -674,10 +676,9 @@ REVIEW = (
         mistakes=(
             Mistake(
                 value=lambda: 56 * 2 * 16 * 2.0e9,
-                reply="You counted multiply-adds. Each is a multiplication and an addition.",
+                reply="Half of it. Either a multiply-add counted once, or the second unit not at all.",
             ),
-            Mistake(value=lambda: 56 * 16 * 2 * 2.0e9 / 2, reply="You left out the second unit, and one FLOP of two."),
-            Mistake(value=lambda: 56 * 2 * 8 * 2 * 2.0e9 / 4, reply="A register of 512 bits holds 16 numbers in fp32."),
+            Mistake(value=lambda: 2 * 16 * 2 * 2.0e9, reply="That is one core. There are 56."),
         ),
     ),
 )
@@ -687,7 +688,7 @@ REVIEW = (
 
 
 def array_cycles(m, k, n, rows, columns):
-    """Cycles of x[m, k] @ w[k, n], weights stationary, nothing hidden."""
+    """Cycles of x @ w: stationary weights, nothing hidden."""
     tiles = math.ceil(k / rows) * math.ceil(n / columns)
     load = rows  # one row of weights a cycle
     cross = m + rows + columns - 2
@@ -695,7 +696,7 @@ def array_cycles(m, k, n, rows, columns):
 
 
 def padded_length(length, least):
-    """The bucket: least, twice, four times ... whichever first holds length."""
+    """The first of least, 2 least, 4 least ... to hold it."""
     size = least
     while size < length:
         size *= 2
