@@ -5,11 +5,13 @@ The units of an SM are those of NVIDIA's H100 white paper, 2022.
 
 from __future__ import annotations
 
+from hwlab.costs.efficiency import efficiency_of
 from hwlab.formula import number, si
 from hwlab.specs.chips import chip, chips
 from hwlab.specs.claims import claim
 from hwlab.specs.models import model as model_of
 from hwlab.specs.papers import paper
+from hwlab.studies.launches import kernel_start
 from hwlab.studies.trials import Finding, claimed, judged, judged_by_choice, near, trial
 from hwlab.units import bytes_per_element
 
@@ -17,9 +19,7 @@ H100, B200, GB200 = chip("h100-sxm"), chip("b200"), chip("gb200")
 LLAMA_2_70B = model_of("llama-2-70b")
 HOPPER_LANES, HOPPER_TENSOR_CORES, HOPPER_FMA = 128, 4, 512  # an SM's lanes and tensor cores; FMA a clock of one
 ROUNDED = 0.005  # printed figures are rounded to less than this
-KERNELS_PER_LAYER = (10, 15)  # separate kernels of one layer of a decode step
-LAUNCH_S = (3e-6, 5e-6)  # one launch, by the host
-HARDLY = 0.02  # a share of a step that nobody would pay attention to
+HARDLY = 0.02  # share of a step that nobody would care about
 
 
 @trial("C036")
@@ -124,19 +124,16 @@ def nvlink_4(chip=H100) -> Finding:
 
 
 @trial("C063")
-def overhead_of_launches(
-    model=LLAMA_2_70B, chip=H100, chips=8, kernels=KERNELS_PER_LAYER, launch_s=LAUNCH_S
-) -> Finding:
+def overhead_of_kernels(model=LLAMA_2_70B, chip=H100, chips=8, layer_s=None, start_s=None) -> Finding:
     """GPUs pay an overhead of scheduling and synchronisation that specialised chips avoid."""
+    layer_s = layer_s or efficiency_of(chip).layer_s
+    one_kernel = start_s or kernel_start()
     reading = model.num_params * bytes_per_element("bf16") / chips / chip.memory_bytes_per_s
-    each = [model.num_layers * k * s for k, s in zip(kernels, launch_s, strict=True)]
-    graph = launch_s[1]  # all kernels recorded, started by one launch
-    told = (
-        f"{si(each[0], 's', 2)} to {si(each[1], 's', 2)} of launches a token, one by one, {si(graph, 's')} as one graph"
-    )
+    today = model.num_layers * layer_s
+    told = f"{model.num_layers} layers × {si(layer_s, 's')} = {si(today, 's', 2)} as engines run today"
     return Finding(
-        recomputed=f"{told}; {chips} chips read the weights in {si(reading, 's', 2)}",
-        verdict=judged_by_choice(each[0] / reading > HARDLY, graph / reading > HARDLY),
+        recomputed=f"{told}, {si(one_kernel, 's', 2)} as one kernel; reading the weights: {si(reading, 's', 2)}",
+        verdict=judged_by_choice(today / reading > HARDLY, one_kernel / reading > HARDLY),
     )
 
 

@@ -328,9 +328,10 @@ def price_of_v5e(small=V5E, others=(V4, V5P)) -> Finding:
 def two_profiles(serving=V5E, training=V5P) -> Finding:
     """Training and inference have ideal profiles of their own, which v5e and v5p reflect."""
     ridges = [c.peak("bf16") / c.memory_bytes_per_s for c in (serving, training)]
-    told = "; ".join(f"{c.name}: {number(r)} FLOP/byte" for c, r in zip((serving, training), ridges, strict=True))
+    each = zip((serving, training), ridges, strict=True)
+    told = "; ".join(f"{c.name}: {number(r)} FLOP for each byte, {c.usd_per_hour:.2f} $/h" for c, r in each)
     cheaper = serving.usd_per_hour < training.usd_per_hour and serving.memory_bytes < training.memory_bytes
     return Finding(
-        recomputed=f"{told}; at {number(training.usd_per_hour / serving.usd_per_hour, 2)} times the price",
+        recomputed=told,
         verdict=judged_by_choice(cheaper, ridges[0] < ridges[1]),
     )

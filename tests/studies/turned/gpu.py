@@ -26,7 +26,7 @@ TURNED = {
     "C043": (lambda: _h100(peak_flop_per_s__fp8=3958e12), "confirmed"),
     "C044": (lambda: _h100(peak_flop_per_s__fp16=1979e12), "confirmed"),
     "C045": (lambda: _h100(link_bytes_per_s=300e9), "corrected"),
-    "C063": (lambda: {"launch_s": (1e-8, 2e-8)}, "corrected"),
+    "C063": (lambda: {"layer_s": 1e-7}, "corrected"),
     "C150": (lambda: {"before": chip_with("h100-sxm", {"peak_flop_per_s.fp4": 4e15})}, "corrected"),
     "C151": (lambda: {"chip": chip_with("gb200", {"scale_up_chips": 2})}, "confirmed"),
     "C170": (lambda: {"found": dataclasses.replace(paper("dao-2022"), venue="ICLR 2023")}, "corrected"),
