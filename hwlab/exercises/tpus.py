@@ -341,7 +341,10 @@ EXERCISES = (
         solution="128 / (128 + 128 + 128 − 2): a third, where one might have hoped for the whole.",
         mistakes=(
             Mistake(value=lambda: 128 / 256, reply="You counted the way down or the way across, not both."),
-            Mistake(value=lambda: 1.0, reply="The array is full in one cycle of all; before and after it is not."),
+            Mistake(
+                value=lambda: 1.0,
+                reply="It is never full: the near corner has done its last row before the far one begins its first.",
+            ),
             Mistake(
                 value=lambda: 128 / (128 + 128 + 128 + 128 - 2),
                 reply="That includes the cycles in which the weights are loaded. Here they are in place.",
@@ -506,8 +509,8 @@ EXERCISES = (
         facts=v5p_facts,
         hint="Both peaks are in the catalogue, in bf16 and dense. Mind which figure tripled.",
         solution="""
-            {{v5p}} over {{v4}}. The arrays are as many and as large; the clock is {{clock}} times as fast. What tripled
-            is the memory, {{memory}} times; its bandwidth grew {{bandwidth}} times.
+            {{v5p}} over {{v4}}. The arrays are as many and as large, so the clock must be {{clock}} times as fast. What
+            tripled is the memory, {{memory}} times; its bandwidth grew {{bandwidth}} times.
             """,
         mistakes=(
             Mistake(

@@ -10,13 +10,19 @@ from hwlab.formula import number, si
 from hwlab.specs.chips import chip
 from hwlab.specs.claims import claim
 from hwlab.specs.papers import paper
+from hwlab.specs.tpu_v1 import application
 from hwlab.studies.trials import Finding, claimed, judged, judged_by_choice, near, trial
 
 V1, V4, V5E, V5P = (chip(f"tpu-{generation}") for generation in ("v1", "v4", "v5e", "v5p"))
 A100, H100 = chip("a100-sxm-80gb"), chip("h100-sxm")
+MLP0 = application("MLP0")
 NEARLY = 0.95  # from which share on "all at once" holds
 ROUNDED = 0.005  # printed figures are rounded to less than this
 ABOUT = 0.1  # what a whole multiple, "tripled", allows
+
+
+def _percent(share: float) -> str:
+    return f"{number(100 * share, 2)} %"
 
 
 def _leading(id: str, index: int = 0) -> float:
@@ -184,31 +190,29 @@ def list_of_cycles(a=A, b=B) -> Finding:
 
 
 @trial("C075")
-def all_at_once(tokens=None, chip=V1) -> Finding:
+def all_at_once(app=MLP0, chip=V1) -> Finding:
     """65,536 MACs operate at the same time."""
-    tokens = tokens or round(paper("jouppi-2017").gives["mlp0_batch"])
     rows, columns = chip.counts["mxu_rows"], chip.counts["mxu_cols"]
-    busy = systolic.stream_utilization(tokens, rows=rows, columns=columns)
-    told = f"{number(tokens, 7)} rows pass in {number(tokens + rows + columns - 2, 7)} cycles"
+    busy = systolic.stream_utilization(app.intensity, rows=rows, columns=columns)
+    cycles = app.intensity + rows + columns - 2
+    told = f"{app.intensity:,} rows pass in {cycles:,} cycles: on average {number(busy * rows * columns, 2)} are busy"
     return Finding(
-        recomputed=f"{told}: {number(busy * rows * columns, 2)} of {number(rows * columns, 5)} MACs busy on average",
+        recomputed=f"{told}; in {app.name} the array worked in {_percent(app.shares['active'])} of the cycles",
         verdict=judged(busy * rows * columns >= NEARLY * claimed("C075")),
     )
 
 
 @trial("C076")
-def no_wait_for_memory(tokens=None, chip=V1, size=2048) -> Finding:
+def no_wait_for_memory(app=MLP0, chip=V1) -> Finding:
     """No memory is read during the computation, and no latency is on the critical path."""
-    tokens = tokens or round(paper("jouppi-2017").gives["mlp0_batch"])
     rows, columns = chip.counts["mxu_rows"], chip.counts["mxu_cols"]
-    per_cycle = chip.memory_bytes_per_s / chip.clock_hz
-    load = rows * columns / per_cycle
-    took = systolic.overlapped_cycles(tokens, size, size, rows=rows, columns=columns, bytes_per_cycle=per_cycle)
-    waits = took.stalled - load  # the first tile is loaded before there is work
-    told = f"A tile of weights takes {number(load, 4)} cycles from DRAM and serves {tokens:,} rows"
+    load = rows * columns * chip.clock_hz / chip.memory_bytes_per_s
+    waits = max(0, 1 - app.intensity / load)
+    measured = app.shares["weight_stall"] + app.shares["weight_shift"]
+    told = f"A tile of weights takes {number(load, 4)} cycles from DRAM and serves {app.intensity:,} rows"
     return Finding(
-        recomputed=f"{told}: the array waits {number(100 * max(waits, 0) / took.total, 2)} % of the time",
-        verdict=judged(waits <= 0),
+        recomputed=f"{told}: it waits {_percent(waits)} of the time; measured for {app.name}, {_percent(measured)}",
+        verdict=judged(waits == 0),
     )
 
 

@@ -4,6 +4,7 @@ import dataclasses
 
 from hwlab.costs import systolic
 from hwlab.specs.papers import paper
+from hwlab.specs.tpu_v1 import application
 from tests.studies.changed import chip_with
 
 
@@ -27,6 +28,10 @@ def _late(a, b):
         yield {**frame, "cycle": frame["cycle"] + 2}
 
 
+def _mlp0(rows):
+    return {"app": dataclasses.replace(application("MLP0"), intensity=rows)}
+
+
 def _v4(**values):
     return chip_with("tpu-v4", {name.replace("__", "."): value for name, value in values.items()})
 
@@ -41,8 +46,8 @@ TURNED = {
     "C072": (lambda: {"dataflow": "input"}, "corrected"),
     "C073": (lambda: {"dataflow": "output"}, "corrected"),
     "C074": (lambda: {"a": [[1], [2], [3]], "b": [[1, 2, 3]]}, "confirmed"),
-    "C075": (lambda: {"tokens": 100_000}, "confirmed"),
-    "C076": (lambda: {"tokens": 2000}, "confirmed"),
+    "C075": (lambda: _mlp0(100_000), "confirmed"),
+    "C076": (lambda: _mlp0(2000), "confirmed"),
     "C089": (lambda: {"chip": _v4(clock_hz=1.5e9)}, "corrected"),
     "C090": (lambda: {"chip": _v4(measured_watts__max=165)}, "confirmed"),
     "C091": (lambda: {"chip": chip_with("h100-sxm", {"tdp_watts": 350})}, "corrected"),
