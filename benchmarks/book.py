@@ -15,7 +15,6 @@ from benchmarks import Row
 from book import chromium
 from book.serve import serve
 from tests.book.project import ROOT, pages
-from tests.book.test_explorers import DRAG
 
 SITE = ROOT / "_build" / "html"
 COMPRESSED_ALREADY = {".woff2", ".png", ".jpg", ".jpeg", ".webp", ".whl", ".zip", ".gz", ".packed"}
@@ -85,6 +84,22 @@ def weight_rows(browser, base):
         what = f"first view of {path}, gzip, before lazy parts"
         yield Row(what, f"{weights[path] / 1e6:.2f} MB", "< 1.2 MB", weights[path] < 1.2e6)
     yield Row("the same, median of all pages", f"{statistics.median(weights.values()) / 1e6:.2f} MB")
+
+
+DRAG = """async ({steps}) => {
+  const el = document.querySelector('.hw-live'), input = el.querySelector('input[type=range]'), times = [];
+  const painted = () => new Promise(done => requestAnimationFrame(() => { const { port1, port2 } = new MessageChannel();
+    port1.onmessage = done; port2.postMessage(0); }));
+  for (let i = 0; i < steps; i++) {
+    await painted();
+    const start = performance.now(), before = el.querySelector('.hw-slot svg').innerHTML;
+    input.value = (Number(input.value) + 7) % Number(input.max);
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+    do await painted(); while (el.querySelector('.hw-slot svg').innerHTML === before);
+    times.push(performance.now() - start);
+  }
+  return times.sort((a, b) => a - b);
+}"""
 
 
 def paint_row(browser, base):

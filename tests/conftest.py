@@ -1,6 +1,7 @@
 """What several tests need."""
 
 import json
+import re
 
 import hypothesis
 import pytest
@@ -11,6 +12,24 @@ from hwlab.formula import vega
 # A busy machine makes an example slow, not wrong.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Workers share the tests by file, in the order in which they stand; a file that visits pages, by page.
+
+    So what a module or a visited page sets up is set up once, and the cells of a notebook stay together.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFileOrPage(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file, _, test = nodeid.partition("::")
+            page = re.search(r"\[([\w/.-]+?\.html)", test)
+            return f"{file} {page[1]}" if page else file
+
+    config.option.loadscopereorder = False
+    return ByFileOrPage(config, log)
 
 
 @pytest.fixture

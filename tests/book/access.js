@@ -221,7 +221,8 @@ window.access = (() => {
   function whole() { for (const [place, item] of away.splice(0).reverse()) place.replaceWith(item); }
   function thin(share, of) {
     whole();
-    for (const [parent, alike] of [[".chip-table", ":scope > tbody"], ["tbody", ":scope > tr"], ["section", ":scope > dl.py"]])
+    const entries = "dl.py:not(dl.py dl.py)"; // a class with its methods is one
+    for (const [parent, alike] of [[".chip-table", ":scope > tbody"], ["tbody", ":scope > tr"], ["body", entries]])
       for (const list of document.querySelectorAll(parent)) {
         const items = [...list.querySelectorAll(alike)];
         if (items.length < 12) continue;

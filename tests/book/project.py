@@ -1,5 +1,6 @@
 """The book as a project: its folder, its make targets, its pages."""
 
+import fcntl
 import os
 import subprocess
 
@@ -16,13 +17,29 @@ SCROLL_THROUGH = """async () => {
 }"""
 
 
-def make(target, pytestconfig):
-    """Run ``make target`` and show what it says as it goes; a build may take minutes."""
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+def make(target):
+    """Run ``make target``, one at a time on this machine: two workers of a test run may ask for the book at once.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails, with the end of what it said.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
-    with capture.global_and_fixture_disabled():
-        print(f"\nmake {target}", flush=True)
-        return subprocess.run(["make", target], cwd=ROOT, env=environment).returncode
+    (ROOT / "_build").mkdir(exist_ok=True)
+    with (ROOT / "_build" / "make.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", target],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    if done.returncode:
+        raise RuntimeError(f"make {target} failed:\n{done.stdout[-6000:]}")
 
 
 def settle(page):

@@ -118,34 +118,6 @@ def test_the_page_agrees_with_python_in_200_random_states(make, open_page):
     assert page.problems == [] and page.foreign == []
 
 
-DRAG = """async ({steps}) => {
-  const el = document.querySelector('.hw-live'), input = el.querySelector('input[type=range]'), times = [];
-  const painted = () => new Promise(done => requestAnimationFrame(() => { const { port1, port2 } = new MessageChannel();
-    port1.onmessage = done; port2.postMessage(0); }));
-  for (let i = 0; i < steps; i++) {
-    await painted();
-    const start = performance.now(), before = el.querySelector('.hw-slot svg').innerHTML;
-    input.value = (Number(input.value) + 7) % Number(input.max);
-    input.dispatchEvent(new Event('input', { bubbles: true }));
-    do await painted(); while (el.querySelector('.hw-slot svg').innerHTML === before);
-    times.push(performance.now() - start);
-  }
-  return times.sort((a, b) => a - b);
-}"""
-
-
-def test_control_to_paint_is_measured(open_page, capsys):
-    page = open_live(open_page, batch_explorer())
-    session = page.context.new_cdp_session(page)
-    for slower in (1, 4):
-        session.send("Emulation.setCPUThrottlingRate", {"rate": slower})
-        times = page.evaluate(DRAG, {"steps": 100})
-        assert len(times) == 100
-        with capsys.disabled():
-            p50, p98 = times[49], times[97]
-            print(f"\ncontrol to paint, processor {slower} x slower: p50 {p50:.0f} ms, p98 {p98:.0f} ms")
-
-
 FOCUS = """(e => ({ tag: e.tagName, type: e.type, ring: getComputedStyle(e).outlineStyle }))(document.activeElement)"""
 MODEL = "(m => ['tokens', 'chip', 'width', 'd_model'].map(key => m.get(key)))(document.querySelector('.hw-live').model)"
 
@@ -155,9 +127,7 @@ def test_the_keyboard_alone_moves_everything(open_page):
     seen, address = [], page.url
     for _ in range(12):
         page.keyboard.press("Tab")
-        focus = page.evaluate(
-            "(e => ({ tag: e.tagName, type: e.type, ring: getComputedStyle(e).outlineStyle }))(document.activeElement)"
-        )
+        focus = page.evaluate(FOCUS)
         seen.append((focus["tag"], focus["type"]))
         if focus["type"] == "range":
             before = page.evaluate("document.activeElement.getAttribute('aria-valuetext')")

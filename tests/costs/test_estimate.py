@@ -460,10 +460,10 @@ def test_numpy_scalars_are_numbers():
 
 def test_an_estimate_takes_well_under_a_millisecond():
     def run():
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(100):
             estimate(LLAMA_70B, H100, chips=8, batch=32, dtype="fp8")
-        return (time.perf_counter() - started) / 100
+        return (time.process_time() - started) / 100
 
     assert min(run() for _ in range(10)) < 0.5e-3  # the benchmark has the figure; this catches a slip of ten times
 
