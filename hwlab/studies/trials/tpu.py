@@ -287,7 +287,7 @@ def energy_against_gpus(tpu=V4, gpus=(H100, A100), measured=None) -> Finding:
     google = " to ".join(number(ratio, 2) for ratio in trained)
     claimed_ends = [float(part) for part in claim("C092").figures[0].strip("x").split("-")]
     return Finding(
-        recomputed=f"Peak FLOP or bytes a joule: {', '.join(told)}; Google measured {google} times an A100, in training",
+        recomputed=f"Peak work a joule: {', '.join(told)}; Google measured {google} times an A100, in training",
         verdict=judged(max(ratios) >= sum(claimed_ends) / 2),
     )
 
