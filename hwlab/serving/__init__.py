@@ -1,16 +1,12 @@
-"""How it is served: the pager, and what is built on it. Names load what they need when they are first used."""
+"""How it is served: pager, scheduler, and what is built on them. Names load what they need when they are first used."""
 
 import importlib
 
-_HOME = {
-    "Copy": "pager",
-    "NeverFits": "pager",
-    "Opened": "pager",
-    "OutOfBlocks": "pager",
-    "Pager": "pager",
-    "UnknownSequence": "pager",
-    "Waste": "pager",
+_HOMES = {
+    "pager": ("Copy", "NeverFits", "Opened", "OutOfBlocks", "Pager", "UnknownSequence", "Waste"),
+    "scheduler": ("Executor", "Request", "Scheduler", "Served", "Stalled", "Step", "serve"),
 }
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_HOME)
 

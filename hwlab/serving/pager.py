@@ -190,20 +190,24 @@ class Pager:
         """Tokens of a sequence."""
         return self._of(seq).length
 
-    def open(self, seq: Hashable, prompt: Sequence[int], *, most: int | None = None, salt: bytes = b"") -> Opened:
+    def open(
+        self, seq: Hashable, prompt: Sequence[int] | int, *, most: int | None = None, salt: bytes = b"", spare: int = 0
+    ) -> Opened:
         """Begin `seq` with its prompt: take what the prefix cache has of it, and grow by what the next step computes.
 
         At least one token is computed anew, also where the whole prompt has been seen: the next token is drawn from the
-        output of the last one.
+        output of the last one. A prompt of which a step computes a part begins only where there is room for all of it.
 
         Parameters
         ----------
-        prompt : sequence of int
-            Token ids.
+        prompt : sequence of int, or int
+            Token ids; or how many tokens, of which nothing can be found.
         most : int, optional
             Most tokens that the step can compute; by default all. The rest of a longer prompt comes by `grow`.
         salt : bytes
             Sequences find only what was written under the same salt (one a tenant, say).
+        spare : int
+            Blocks that must be left free, beside those for the whole prompt.
 
         Raises
         ------
@@ -218,41 +222,31 @@ class Pager:
         if seq in self._held:
             raise ValueError(f"sequence {seq!r} is open already; free it before it begins anew, or give another name")
         ids, size = _ids(prompt), self.block_tokens
-        if ids is None:
-            raise TypeError(f"the prompt is {prompt!r}; give its token ids")
-        if not ids:
+        count = whole(prompt=prompt) if ids is None else len(ids)
+        if count < 1:
             raise ValueError("the prompt is empty; give one token id or more")
-        self._check_size(seq, -(-len(ids) // size))
+        self._check_size(seq, -(-count // size))
         if most is None:
-            most = len(ids)
+            most = count
         elif type(most) is not int or most < 1:
             most = whole(most=most)
-        raw, width = ids.tobytes(), size * ids.itemsize
         held = self._new(salt)
-        found = []
-        for start in range(0, (len(ids) - 1) // size * width, width):
-            tokens = raw[start : start + width]
-            digest = _digest(held.digest, tokens)
-            page = self._found.get(digest)
-            if page is None or page.tokens != tokens or page.before != held.before:
-                break
-            found.append(page.block)
-            held.before, held.digest = page, digest
+        found = self._find(held, ids) if ids else []
         length = len(found) * size
-        new = min(most, len(ids) - length)
+        new = min(most, count - length)
         users, left = self._users, self._left
-        blocks = -(-(length + new) // size) - len(found)
-        pinned = sum(1 for block in found if not users[block])
-        if blocks > len(self._empty) + len(left) - pinned:
-            raise self._out(seq, blocks, len(self._empty) + len(left) - pinned)
+        blocks = -(-count // size) - len(found)
+        free = self.num_free - sum(1 for block in found if not users[block])
+        if blocks > free - spare:
+            raise self._out(seq, blocks, free, spare)
         for block in found:
             if not users[block]:
                 del left[block]
             users[block] += 1
-        held.table = found + self._take(blocks)
+        held.table = found + self._take(-(-(length + new) // size) - len(found))
         held.paged, held.length, held.room = len(found), length + new, len(held.table) * size
-        held.tail = ids[length : length + new]
-        if new >= size:
+        held.tail = ids and ids[length : length + new]
+        if ids and new >= size:
             self._fill(held)
         self._held[seq] = held
         return Opened(length, new)
@@ -418,6 +412,20 @@ class Pager:
     def _root(self, salt) -> bytes:
         return blake2b(salt, key=self._seed, digest_size=32).digest()
 
+    def _find(self, held, ids) -> list[int]:
+        """Blocks that hold the first tokens of `ids`, not all of them; `held` goes on behind them."""
+        raw, width = ids.tobytes(), self.block_tokens * ids.itemsize
+        found = []
+        for start in range(0, (len(ids) - 1) // self.block_tokens * width, width):
+            tokens = raw[start : start + width]
+            digest = _digest(held.digest, tokens)
+            page = self._found.get(digest)
+            if page is None or page.tokens != tokens or page.before != held.before:
+                break
+            found.append(page.block)
+            held.before, held.digest = page, digest
+        return found
+
     def _make_room(self, seq, held, length) -> Copy | None:
         """Blocks up to `length`, and one more where the last one is shared and has empty slots."""
         size, table = self.block_tokens, held.table
@@ -479,9 +487,10 @@ class Pager:
         if blocks > self.num_blocks:
             raise NeverFits(f"sequence {seq!r} needs {blocks} blocks; the pool has {self.num_blocks} in all")
 
-    def _out(self, seq, blocks, free) -> OutOfBlocks:
+    def _out(self, seq, blocks, free, spare=0) -> OutOfBlocks:
         more, are = "block" if blocks == 1 else "blocks", "is" if free == 1 else "are"
-        return OutOfBlocks(f"sequence {seq!r} needs {blocks} more {more}; {free} of {self.num_blocks} {are} free")
+        stay = f", and {spare} must stay so" if spare else ""
+        return OutOfBlocks(f"sequence {seq!r} needs {blocks} more {more}; {free} of {self.num_blocks} {are} free{stay}")
 
     def _unknown(self, seq) -> UnknownSequence:
         return UnknownSequence(f"no sequence {seq!r} holds blocks; {len(self._held)} do")

@@ -1,0 +1,712 @@
+"""The scheduler: which requests the next step of the model serves, and which blocks it writes.
+
+A *step* is one pass of the model. Three policies say who is in it:
+
+- ``static``: a batch is made up, every one of its sequences ends, and only then comes the next batch. Rows whose
+  sequence has ended go through the model idle.
+- ``continuous``: who has ended makes room after any step (*iteration-level scheduling*: G.-I. Yu et al., "Orca", OSDI
+  2022). A prompt is computed whole, in one step, beside the tokens of those that are being answered.
+- ``chunked``: as ``continuous``, but a step computes so many tokens at most and prompts come in pieces, so that a long
+  one keeps nobody waiting (*chunked prefill*: A. Agrawal et al., "Sarathi-Serve", OSDI 2024).
+
+Whoever came first goes first; a priority is worth a number of arrivals. Where blocks run out, the last in that order
+makes room (*preemption*) and is computed again later, or swapped to another memory. The first in order is never
+preempted, so that it ends, whatever the load: that is why nothing starves and nothing runs in circles.
+
+The scheduler holds no clock and no arrays. `serve` has the clock, and an `Executor` carries the steps out: the engine
+computes them, the simulator prices them.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple, Protocol
+
+from hwlab.formula import whole
+from hwlab.serving.pager import NeverFits, OutOfBlocks, Pager
+
+POLICIES = ("static", "continuous", "chunked")
+PREEMPTIONS = ("recompute", "swap")
+
+
+class Stalled(RuntimeError):
+    """No request can go on, and none will by waiting. The message names the cause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a user sent.
+
+    Parameters
+    ----------
+    id : hashable
+        Its name, and that of its sequence in the pager.
+    prompt : sequence of int, or int
+        Token ids; or how many tokens, for a simulation that knows no ids.
+    max_new_tokens : int
+        Tokens after which the answer ends, if nothing ends it before.
+    arrival_s : float
+        When it arrives, in seconds.
+    priority : int
+        Lower goes first, 0 is ordinary.
+    salt : bytes
+        Prompts share cached prefixes only under the same salt.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the prompt is empty, no answer is wanted, or the time is not a number of seconds from 0 on.
+    """
+
+    id: Hashable
+    prompt: Sequence[int] | int
+    max_new_tokens: int
+    arrival_s: float = 0.0
+    priority: int = 0
+    salt: bytes = b""
+
+    def __post_init__(self):
+        if not self.prompt_tokens:
+            raise ValueError(f"request {self.id!r}: the prompt is empty; give one token id or more")
+        try:
+            whole(max_new_tokens=self.max_new_tokens)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"request {self.id!r}: {error}") from None
+        if isinstance(self.priority, bool) or not isinstance(self.priority, int):
+            raise TypeError(f"request {self.id!r}: priority is {self.priority!r}; give a whole number")
+        if not 0 <= self.arrival_s < float("inf"):
+            raise ValueError(f"request {self.id!r}: arrival_s is {self.arrival_s!r}; give seconds from 0 on")
+
+    @property
+    def prompt_tokens(self) -> int:
+        """How many tokens the prompt has."""
+        return whole(prompt=self.prompt) if hasattr(self.prompt, "__index__") else len(self.prompt)
+
+
+class Chunk(NamedTuple):
+    """A piece of a prompt that a step computes: tokens `start` to `start + tokens` of the sequence."""
+
+    id: Hashable
+    start: int
+    tokens: int
+
+
+class Move(NamedTuple):
+    """Blocks of a sequence that go to the other memory, or come from there: `source` to `target`, in pairs."""
+
+    id: Hashable
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Step:
+    """One pass of the model. An executor does what the fields say, in their order.
+
+    Parameters
+    ----------
+    number : int
+        Steps before this one.
+    swap_out, swap_in : list of Move
+        Blocks from the pool to the other memory, then from there to the pool.
+    prefill : list of Chunk
+        Pieces of prompts, or of what a preempted sequence had.
+    decode : list
+        Sequences that compute their last token.
+    draws : list
+        Sequences that draw a token behind what they computed: those of `decode`, and those of `prefill` that reach the
+        end of what is known.
+    idle : int
+        Rows of a static batch whose sequence has ended.
+    preempted : list
+        Sequences that lost their blocks to make room for this step.
+    output : dict
+        The executor's: token ids drawn, by sequence. An executor that only counts leaves it empty.
+    ended : set
+        The executor's: sequences whose answer ends with the token just drawn.
+    """
+
+    number: int = 0
+    swap_out: list[Move] = field(default_factory=list)
+    swap_in: list[Move] = field(default_factory=list)
+    prefill: list[Chunk] = field(default_factory=list)
+    decode: list[Hashable] = field(default_factory=list)
+    draws: list[Hashable] = field(default_factory=list)
+    idle: int = 0
+    preempted: list[Hashable] = field(default_factory=list)
+    output: dict[Hashable, int] = field(default_factory=dict)
+    ended: set[Hashable] = field(default_factory=set)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the step computes, idle rows left out."""
+        return len(self.decode) + sum(chunk.tokens for chunk in self.prefill)
+
+
+class Executor(Protocol):
+    """Carries out a step and says how many seconds it took."""
+
+    def run(self, step: Step) -> float: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Sequence:
+    """A request on its way. `known` tokens are prompt and answer so far; of `computed` the K and V are written."""
+
+    request: Request
+    key: tuple[int, int]
+    tokens: list[int] | None  # ids of the known ones; None: the prompt came as a number
+    known: int
+    computed: int = 0
+    found: int = 0
+    furthest: int = 0
+    preemptions: int = 0
+    runs: bool = False
+    swapped: bool = False
+    ended: bool = False
+    counted: bool = False  # some of its tokens were drawn without an id
+
+    @property
+    def id(self):
+        return self.request.id
+
+    @property
+    def answered(self):
+        return self.known - self.request.prompt_tokens
+
+    @property
+    def decoding(self):
+        return self.computed == self.known - 1 and self.answered > 0
+
+    def slice(self, start, stop):
+        """Tokens as the pager takes them: ids, or how many."""
+        return stop - start if self.tokens is None else self.tokens[start:stop]
+
+    def draw(self, output, serial):
+        """One more token is known. Without an id it gets one that nobody else has, and finds its own blocks by it."""
+        self.known += 1
+        if self.tokens is None:
+            return
+        id = output.get(self.id)
+        self.counted = self.counted or id is None
+        self.tokens.append(-1 - serial if id is None else id)
+
+    def __lt__(self, other):
+        return self.key < other.key
+
+
+class Finished(NamedTuple):
+    """A sequence after its last step: the ids of its answer (None where nobody drew any), and how it went."""
+
+    id: Hashable
+    answer: tuple[int, ...] | None
+    tokens: int
+    found: int
+    preemptions: int
+
+
+class Scheduler:
+    """Requests in, steps out.
+
+    Parameters
+    ----------
+    pager : Pager
+        Blocks of the pool. Others may use it too.
+    policy : {"static", "continuous", "chunked"}
+        Who is in a step; see the module.
+    max_batch : int
+        Most sequences in a step.
+    max_tokens : int
+        Most tokens that a step computes. Under ``continuous`` a longer prompt has a step for itself and those being
+        answered; under ``static`` the prompts of a batch are computed in one step, whatever their length.
+    patience : int
+        What one level of priority is worth: a request goes before those of the next level that came up to `patience`
+        arrivals earlier. So no request waits for ever.
+    preemption : {"recompute", "swap"}
+        What happens to the K and V of a sequence that makes room. Where `host` is full, it is computed again.
+    host : Pager, optional
+        Blocks of the other memory, for ``swap``; as large as those of the pool.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a name or a number is none of those allowed.
+
+    Notes
+    -----
+    A request begins only where, beside it, blocks stay free for the rest of the prompts that have begun and one more
+    for each sequence that runs: else it would soon be preempted.
+
+    Examples
+    --------
+    >>> scheduler = Scheduler(Pager(8, 4), policy="chunked", max_batch=4, max_tokens=6)
+    >>> scheduler.add(Request(id="a", prompt=[5, 6, 7], max_new_tokens=2))
+    >>> scheduler.add(Request(id="b", prompt=[5, 6, 7, 8, 9], max_new_tokens=1))
+    >>> step = scheduler.step()
+    >>> step.prefill, step.decode
+    ([Chunk(id='a', start=0, tokens=3), Chunk(id='b', start=0, tokens=3)], [])
+    >>> scheduler.finish(step)
+    []
+    >>> step = scheduler.step()
+    >>> step.prefill, step.decode
+    ([Chunk(id='b', start=3, tokens=2)], ['a'])
+    >>> [done.id for done in scheduler.finish(step)]
+    ['a', 'b']
+    """
+
+    def __init__(
+        self,
+        pager: Pager,
+        *,
+        policy: str = "continuous",
+        max_batch: int = 256,
+        max_tokens: int = 8192,
+        patience: int = 100,
+        preemption: str = "recompute",
+        host: Pager | None = None,
+    ):
+        for name, value, known in (("policy", policy, POLICIES), ("preemption", preemption, PREEMPTIONS)):
+            if value not in known:
+                raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+        if (preemption == "swap") != (host is not None):
+            raise ValueError(f"preemption is {preemption!r} and host {host!r}; swap needs a host, and only swap")
+        if host is not None and host.block_tokens != pager.block_tokens:
+            raise ValueError(f"a block of host has {host.block_tokens} tokens, one of pager {pager.block_tokens}")
+        self.pager, self.policy, self.preemption, self.host = pager, policy, preemption, host
+        self.max_batch, self.max_tokens, self.patience = whole(
+            max_batch=max_batch, max_tokens=max_tokens, patience=patience
+        )
+        if policy != "static" and max_tokens < max_batch:
+            raise ValueError(
+                f"max_tokens is {max_tokens}; a step needs one for each of max_batch = {max_batch} sequences"
+            )
+        self._waiting: list[_Sequence] = []  # a heap
+        self._running: list[_Sequence] = []  # in order
+        self._by_id: dict[Hashable, _Sequence] = {}
+        self._arrivals = self._steps = self._idle_steps = self._drawn = 0
+        self._open: Step | None = None
+
+    @property
+    def waiting(self) -> tuple[Hashable, ...]:
+        """Requests that wait, the next one first."""
+        return tuple(sequence.id for sequence in sorted(self._waiting))
+
+    @property
+    def running(self) -> tuple[Hashable, ...]:
+        """Requests whose sequences hold blocks, the first one in order first."""
+        return tuple(sequence.id for sequence in self._running)
+
+    def add(self, request: Request) -> None:
+        """Queue a request.
+
+        Raises
+        ------
+        NeverFits
+            If prompt and answer need more blocks than the pool has.
+        ValueError
+            If a request of this id is being served.
+        """
+        if request.id in self._by_id:
+            raise ValueError(f"request {request.id!r} is being served; give another id")
+        prompt = request.prompt_tokens
+        size, pool = self.pager.block_tokens, self.pager.num_blocks
+        blocks = -(-(prompt + request.max_new_tokens - 1) // size)  # the last token is drawn, not computed
+        if blocks > pool:
+            raise NeverFits(
+                f"request {request.id!r} needs {blocks} blocks for {prompt} tokens and an answer of up to "
+                f"{request.max_new_tokens}; the pool has {pool} in all"
+            )
+        ids = None if hasattr(request.prompt, "__index__") else list(request.prompt)
+        key = (self._arrivals + request.priority * self.patience, self._arrivals)
+        sequence = self._by_id[request.id] = _Sequence(request, key, ids, prompt)
+        self._arrivals += 1
+        heappush(self._waiting, sequence)
+
+    def cancel(self, id: Hashable) -> None:
+        """Forget a request, between steps: its blocks are free.
+
+        Raises
+        ------
+        LookupError
+            If no such request is being served.
+        RuntimeError
+            If a step is under way.
+        """
+        self._between_steps("cancel")
+        sequence = self._by_id.pop(id, None)
+        if sequence is None:
+            raise LookupError(f"no request {id!r} is being served; {len(self._by_id)} are")
+        if sequence.runs:
+            self._stop(sequence)
+            self._leave([])
+        else:
+            self._waiting.remove(sequence)
+            self._waiting.sort()  # a sorted list is a heap
+            if sequence.swapped:
+                self.host.free(id)
+
+    def step(self) -> Step | None:
+        """The next step; None where there is nothing to do. Its result comes back by `finish`.
+
+        Raises
+        ------
+        Stalled
+            If requests wait, and none can begin though none runs.
+        RuntimeError
+            If the step before is not finished.
+        """
+        self._between_steps("step")
+        step = Step(self._steps)
+        if self.policy == "static":
+            self._static(step)
+        else:
+            self._continuous(step)
+        if not step.tokens and not step.swap_out:
+            if self._waiting:
+                raise Stalled(self._why())
+            return None
+        step.draws = [
+            *(chunk.id for chunk in step.prefill if chunk.start + chunk.tokens == self._by_id[chunk.id].known),
+            *step.decode,
+        ]
+        self._open = step
+        return step
+
+    def finish(self, step: Step) -> list[Finished]:
+        """Take in what a step has done; the sequences that ended with it.
+
+        Raises
+        ------
+        ValueError
+            If it is not the step that `step` gave last.
+        Stalled
+            If many steps in a row computed nothing that had not been computed before.
+        """
+        if step is not self._open:
+            raise ValueError("finish takes the step that the scheduler gave last, once")
+        self._open = None
+        self._steps += 1
+        self.pager.commit()
+        ended, progress = [], False
+        for id, tokens in [*((chunk.id, chunk.tokens) for chunk in step.prefill), *((id, 1) for id in step.decode)]:
+            sequence = self._by_id[id]
+            sequence.computed += tokens
+            if sequence.computed > sequence.furthest:
+                sequence.furthest, progress = sequence.computed, True
+        for id in step.draws:
+            sequence = self._by_id[id]
+            self._drawn += 1
+            sequence.draw(step.output, self._drawn)
+            if id in step.ended or sequence.answered == sequence.request.max_new_tokens:
+                sequence.ended = True
+                ended.append(sequence)
+        self._idle_steps = 0 if progress else self._idle_steps + 1
+        if self._idle_steps > self.pager.num_blocks * self.pager.block_tokens:
+            raise Stalled(
+                f"{self._idle_steps} steps in a row computed only what had been computed before; {self._why()}"
+            )
+        ended.sort()
+        self._leave(ended)
+        return [self._finished(sequence) for sequence in ended]
+
+    def _leave(self, ended):
+        """Free the blocks of those that ended; a static batch keeps them until all have."""
+        if self.policy == "static":
+            ended = list(self._running) if all(sequence.ended for sequence in self._running) else []
+        for sequence in ended:
+            self._stop(sequence)
+            del self._by_id[sequence.id]
+
+    def _stop(self, sequence):
+        sequence.runs = False
+        self._running.remove(sequence)
+        self.pager.free(sequence.id)
+
+    def _finished(self, sequence):
+        prompt, tokens = sequence.request.prompt_tokens, sequence.tokens
+        answer = None if tokens is None or sequence.counted else tuple(tokens[prompt:])
+        return Finished(sequence.id, answer, sequence.answered, sequence.found, sequence.preemptions)
+
+    def _static(self, step):
+        if self._running:
+            step.decode = [sequence.id for sequence in self._running if not sequence.ended]
+            step.idle = len(self._running) - len(step.decode)
+            for sequence in self._running:
+                if not sequence.ended:
+                    self.pager.grow(sequence.id, sequence.slice(sequence.computed, sequence.known))
+            return
+        while self._waiting and len(self._running) < self.max_batch:
+            sequence = self._waiting[0]
+            request = sequence.request
+            try:
+                opened = self.pager.open(sequence.id, request.prompt, salt=request.salt)
+            except OutOfBlocks:
+                break
+            if request.max_new_tokens > 1:
+                try:
+                    self.pager.reserve(sequence.id, request.max_new_tokens - 1)  # a static batch never runs out
+                except OutOfBlocks:
+                    self.pager.free(sequence.id)
+                    break
+            self._begin(step, sequence, opened)
+
+    def _continuous(self, step):
+        chunked = self.policy == "chunked"
+        budget = self.max_tokens - sum(1 for sequence in self._running if sequence.decoding)
+        prefilling = [sequence for sequence in self._running if not sequence.decoding]
+        shares = _shares(max(budget, 0), [sequence.known - sequence.computed for sequence in prefilling])
+        share = dict(zip(map(id, prefilling), shares, strict=True))
+        for sequence in list(self._running):
+            tokens = 1 if sequence.decoding else share[id(sequence)]
+            if not tokens or not self._hold(step, sequence, tokens):
+                continue
+            if sequence.decoding:
+                step.decode.append(sequence.id)
+            else:
+                step.prefill.append(Chunk(sequence.id, sequence.computed, tokens))
+                budget -= tokens
+        owed = sum(self._owed(sequence) for sequence in self._running)
+        while self._waiting and len(self._running) < self.max_batch and budget > 0:
+            sequence = self._waiting[0]
+            if sequence.swapped:
+                if not self._swap_in(step, sequence, owed):
+                    return
+                budget -= 1
+            else:
+                if not chunked and sequence.known > budget and step.prefill:
+                    return
+                # A long prompt leaves its share of the step to those behind it.
+                behind = min(len(self._waiting), self.max_batch - len(self._running))
+                try:
+                    opened = self.pager.open(
+                        sequence.id,
+                        sequence.known if sequence.tokens is None else sequence.tokens,
+                        most=max(1, budget // behind) if chunked else sequence.known,
+                        salt=sequence.request.salt,
+                        spare=owed,
+                    )
+                except OutOfBlocks:
+                    return
+                budget -= opened.new
+                self._begin(step, sequence, opened)
+            owed += self._owed(sequence)
+
+    def _owed(self, sequence) -> int:
+        """Blocks that a running sequence will need soon: for the rest of its prompt, and for its next tokens."""
+        size = self.pager.block_tokens
+        return -(-sequence.known // size) - -(-self.pager.length(sequence.id) // size) + 1
+
+    def _begin(self, step, sequence, opened):
+        self._start(sequence)
+        sequence.computed = opened.found
+        sequence.found = max(sequence.found, opened.found)
+        sequence.furthest = max(sequence.furthest, opened.found)
+        step.prefill.append(Chunk(sequence.id, opened.found, opened.new))
+
+    def _start(self, sequence):
+        """The first of those that wait runs."""
+        heappop(self._waiting)
+        insort(self._running, sequence)
+        sequence.runs = True
+
+    def _hold(self, step, sequence, tokens) -> bool:
+        """Blocks for `tokens` more tokens; the last in order make room where there are none. False: it went itself."""
+        while sequence.runs:
+            start = sequence.computed
+            try:
+                self.pager.grow(sequence.id, sequence.slice(start, start + tokens))
+                return True
+            except OutOfBlocks:
+                self._preempt(step, self._running[-1])
+        return False
+
+    def _preempt(self, step, sequence):
+        sequence.preemptions += 1
+        step.preempted.append(sequence.id)
+        if self.host is not None and sequence.computed:
+            try:
+                self.host.grow(sequence.id, sequence.computed)
+            except OutOfBlocks:
+                pass
+            else:
+                sequence.swapped = True
+                target = self.host.table(sequence.id)
+                step.swap_out.append(Move(sequence.id, self.pager.table(sequence.id)[: len(target)], target))
+        self._stop(sequence)
+        heappush(self._waiting, sequence)
+
+    def _swap_in(self, step, sequence, spare) -> bool:
+        blocks = -(-sequence.known // self.pager.block_tokens)
+        if blocks + spare > self.pager.num_free:
+            return False
+        self.pager.grow(sequence.id, sequence.slice(0, sequence.computed + 1))
+        source = self.host.table(sequence.id)
+        step.swap_in.append(Move(sequence.id, source, self.pager.table(sequence.id)[: len(source)]))
+        self.host.free(sequence.id)
+        sequence.swapped = False
+        if sequence.decoding:
+            step.decode.append(sequence.id)
+        else:
+            step.prefill.append(Chunk(sequence.id, sequence.computed, 1))
+        self._start(sequence)
+        return True
+
+    def _between_steps(self, what):
+        if self._open is not None:
+            raise RuntimeError(f"{what} comes between steps; step {self._open.number} is not finished")
+
+    def _why(self):
+        if not self._waiting:
+            return f"{len(self._running)} requests run"
+        first, pager = min(self._waiting), self.pager
+        others = [seq for seq in pager.sequences if seq not in self._by_id]
+        blocks = -(-first.known // pager.block_tokens)
+        held = f"; {len(others)} sequences that are not this scheduler's hold blocks ({others[0]!r})" if others else ""
+        return (
+            f"request {first.id!r} needs {blocks} blocks to go on; {pager.num_free} of {pager.num_blocks} are free "
+            f"and {len(self._running)} requests run{held}"
+        )
+
+
+def _shares(budget: int, wants: list[int]) -> list[int]:
+    """A budget dealt out evenly: nobody gets more than asked for, and what one leaves the others share.
+
+    What is left of an even share goes to the first.
+
+    >>> _shares(10, [20, 2, 20])
+    [4, 2, 4]
+    >>> _shares(3, [5, 5])
+    [2, 1]
+    """
+    shares = [0] * len(wants)
+    left = sorted(range(len(wants)), key=lambda i: wants[i])
+    while left:
+        share = budget // len(left)
+        if wants[left[0]] <= share:
+            first = left.pop(0)
+            shares[first] = wants[first]
+            budget -= wants[first]
+            continue
+        for place, i in enumerate(sorted(left)):
+            shares[i] = share + (place < budget % len(left))
+        break
+    return shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What became of a request. Times are seconds on the clock of `serve`; None where there was no answer.
+
+    Parameters
+    ----------
+    request : Request
+        As it came.
+    answer : tuple of int, or None
+        Token ids; None where the executor only counts.
+    tokens : int
+        Tokens of the answer.
+    first_s, last_s : float or None
+        When its first and its last token were drawn.
+    found : int
+        Tokens of the prompt that the prefix cache had.
+    preemptions : int
+        How often it made room for others.
+    refused : str
+        Why it was not served; empty if it was.
+    """
+
+    request: Request
+    answer: tuple[int, ...] | None = None
+    tokens: int = 0
+    first_s: float | None = None
+    last_s: float | None = None
+    found: int = 0
+    preemptions: int = 0
+    refused: str = ""
+
+    @property
+    def ttft_s(self) -> float | None:
+        """Time to the first token, from arrival."""
+        return None if self.first_s is None else self.first_s - self.request.arrival_s
+
+    @property
+    def tpot_s(self) -> float | None:
+        """Time for each further token; None for an answer of one."""
+        return None if self.tokens < 2 else (self.last_s - self.first_s) / (self.tokens - 1)
+
+
+def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor) -> list[Served]:
+    """Drive `scheduler` until all `requests` are answered or refused. The clock lives here and only here.
+
+    Parameters
+    ----------
+    requests : iterable of Request
+        In order of arrival.
+
+    Returns
+    -------
+    list of Served
+        In the order of the requests.
+
+    Raises
+    ------
+    ValueError
+        If a request arrives before the one ahead of it, or the executor took a time that cannot be.
+    Stalled
+        If nothing can go on.
+
+    Examples
+    --------
+    A step of this executor takes a millisecond for each token:
+
+    >>> class Millisecond:
+    ...     def run(self, step):
+    ...         return step.tokens / 1000
+    >>> requests = [Request(id=name, prompt=8, max_new_tokens=3, arrival_s=at) for name, at in [("a", 0), ("b", 0.001)]]
+    >>> for served in serve(requests, Scheduler(Pager(8, 4)), Millisecond()):
+    ...     print(served.request.id, f"{served.ttft_s * 1000:.0f} ms", f"{served.tpot_s * 1000:.1f} ms")
+    a 8 ms 5.5 ms
+    b 16 ms 1.5 ms
+    """
+    arriving = iter(requests)
+    following = next(arriving, None)
+    order, asked, served, first = [], {}, {}, {}
+    now = 0.0
+    while True:
+        while following is not None and following.arrival_s <= now:
+            order.append(following.id)
+            try:
+                scheduler.add(following)
+                asked[following.id] = following
+            except NeverFits as error:
+                served[following.id] = Served(request=following, refused=str(error))
+            following, before = next(arriving, None), following
+            if following is not None and following.arrival_s < before.arrival_s:
+                raise ValueError(
+                    f"request {following.id!r} arrives before {before.id!r}; give them in order of arrival"
+                )
+        step = scheduler.step()
+        if step is None:
+            if following is None:
+                return [served[id] for id in order]
+            now = following.arrival_s
+            continue
+        seconds = executor.run(step)
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"{type(executor).__name__} took {seconds!r} s for a step; give seconds from 0 on")
+        now += seconds
+        for id in step.draws:
+            first.setdefault(id, now)
+        for done in scheduler.finish(step):
+            served[done.id] = Served(
+                request=asked.pop(done.id),
+                answer=done.answer,
+                tokens=done.tokens,
+                first_s=first.pop(done.id),
+                last_s=now,
+                found=done.found,
+                preemptions=done.preemptions,
+            )

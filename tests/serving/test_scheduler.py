@@ -1,0 +1,392 @@
+"""Every request is answered, as if it were alone: under every policy, shared prefixes, preemption and swap."""
+
+import random
+
+import pytest
+
+from hwlab.serving.pager import NeverFits, Pager
+from hwlab.serving.scheduler import Chunk, Request, Scheduler, Stalled, serve
+from tests.serving.histories import Store, check
+
+
+def drawn(tokens):
+    """A model of one line: the next token depends on every token before it, in order."""
+    state = 7
+    for token in tokens:
+        state = (31 * state + token + 1) % 1009
+    return state % 3
+
+
+def alone(request):
+    """The answer of the model to one request, computed from its tokens with nothing paged or shared."""
+    tokens = list(request.prompt)
+    for _ in range(request.max_new_tokens):
+        tokens.append(drawn(tokens))
+        if tokens[-1] == 2 and len(tokens) % 5 == 0:
+            break
+    return tuple(tokens[len(request.prompt) :])
+
+
+class Model:
+    """An executor that computes `drawn` from what lies in the blocks, and keeps what each step did."""
+
+    def __init__(self, scheduler, requests, slow=0.01):
+        self.scheduler, self.pager, self.slow = scheduler, scheduler.pager, slow
+        self.store = Store(scheduler.pager)
+        self.host = scheduler.host and Store(scheduler.host)
+        self.tokens = {request.id: list(request.prompt) for request in requests}
+        self.prompts = {request.id: len(request.prompt) for request in requests}
+        self.steps = []
+
+    def run(self, step):
+        self.steps.append(step)
+        for move in step.swap_out:
+            for source, target in zip(move.source, move.target, strict=True):
+                self.host.slots[target] = list(self.store.slots[source])
+        for move in step.swap_in:
+            for source, target in zip(move.source, move.target, strict=True):
+                self.store.slots[target] = list(self.host.slots[source])
+        pieces = list(step.prefill)
+        pieces += [Chunk(id, len(self.tokens[id]) - 1, 1) for id in step.decode]
+        assert len({piece.id for piece in pieces}) == len(pieces), "a sequence twice in a step"
+        for id, start, count in pieces:
+            self.store.write(id, self.tokens[id][start : start + count], start)
+        for id, start, count in pieces:
+            assert self.store.read(id) == self.tokens[id][: start + count], "blocks that do not hold the sequence"
+            ends = start + count == len(self.tokens[id])
+            assert ends == (id in step.draws)
+            if ends:
+                token = step.output[id] = drawn(self.store.read(id))
+                self.tokens[id].append(token)
+                if token == 2 and len(self.tokens[id]) % 5 == 0:
+                    step.ended.add(id)
+        check(self.pager)
+        return self.slow * (1 + step.tokens / 8)
+
+
+def workload(seed, num=12, rate=20.0):
+    draw = random.Random(seed)
+    now, requests = 0.0, []
+    systems = [[draw.randrange(3) for _ in range(draw.randint(0, 14))] for _ in range(3)]
+    for i in range(num):
+        now += draw.expovariate(rate)
+        prompt = [*draw.choice(systems), *(draw.randrange(3) for _ in range(draw.randint(1, 8)))]
+        requests.append(
+            Request(
+                id=i,
+                prompt=prompt,
+                max_new_tokens=draw.randint(1, 20),
+                arrival_s=now,
+                priority=draw.choice([0, 0, 1, -1]),
+                salt=draw.choice([b"", b"", b"tenant"]),
+            )
+        )
+    return requests
+
+
+POLICIES = {
+    "static": {"policy": "static", "max_batch": 3},
+    "continuous": {"policy": "continuous", "max_batch": 6, "max_tokens": 20},
+    "chunked": {"policy": "chunked", "max_batch": 6, "max_tokens": 7},
+    "swap": {"policy": "continuous", "max_batch": 6, "max_tokens": 20, "preemption": "swap"},
+    "chunked swap": {"policy": "chunked", "max_batch": 6, "max_tokens": 7, "preemption": "swap"},
+}
+
+
+def run(requests, name, num_blocks=15, block_tokens=3, **changed):
+    options = {**POLICIES[name], **changed}
+    if options.get("preemption") == "swap":
+        options["host"] = Pager(10, block_tokens)
+    scheduler = Scheduler(Pager(num_blocks, block_tokens), **options)
+    model = Model(scheduler, requests)
+    served = serve(requests, scheduler, model)
+    assert not scheduler.running and not scheduler.waiting
+    assert scheduler.pager.num_free == num_blocks
+    assert scheduler.host is None or scheduler.host.num_free == 10
+    return served, model
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("seed", range(30))
+def test_every_answer_is_that_of_the_request_alone(seed, name):
+    requests = workload(seed)
+    served, model = run(requests, name)
+    assert [s.answer for s in served] == [alone(request) for request in requests]
+    assert [s.tokens for s in served] == [len(s.answer) for s in served]
+    assert all(s.ttft_s > 0 and s.first_s <= s.last_s for s in served)
+    most, tokens = POLICIES[name]["max_batch"], POLICIES[name].get("max_tokens")
+    assert all(len(step.prefill) + len(step.decode) + step.idle <= most for step in model.steps)
+    if name.startswith("chunked"):
+        assert all(step.tokens <= tokens for step in model.steps)
+
+
+def test_the_workloads_above_meet_what_they_are_to_test():
+    seen = {name: [run(workload(seed), name) for seed in range(30)] for name in POLICIES}
+    for name, runs in seen.items():
+        steps = [step for _, model in runs for step in model.steps]
+        assert any(s.found for served, _ in runs for s in served), name
+        assert any(step.preempted for step in steps) == (name != "static"), name
+        assert any(step.swap_in for step in steps) == ("swap" in name), name
+        assert any(step.idle for step in steps) == (name == "static"), name
+        assert any(step.prefill and step.decode for step in steps) == (name != "static"), name
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_equal_seeds_give_equal_runs(name):
+    first, second = (run(workload(5), name) for _ in range(2))
+    assert first[0] == second[0]
+    assert [str(step) for step in first[1].steps] == [str(step) for step in second[1].steps]
+
+
+def test_a_static_batch_waits_for_its_longest_and_nobody_joins():
+    requests = [Request(id=i, prompt=[1], max_new_tokens=n) for i, n in enumerate([1, 4, 2])]
+    scheduler = Scheduler(Pager(30, 3), policy="static", max_batch=2)
+    seen = []
+    for request in requests:
+        scheduler.add(request)
+    while step := scheduler.step():
+        seen.append((len(step.prefill), len(step.decode), step.idle))
+        scheduler.finish(step)
+    assert seen == [(2, 0, 0), (0, 1, 1), (0, 1, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0)]
+
+
+def steps_of(scheduler, requests):
+    for request in requests:
+        scheduler.add(request)
+    while step := scheduler.step():
+        yield step
+        scheduler.finish(step)
+
+
+def test_continuous_batching_fills_a_place_at_the_next_step():
+    requests = [Request(id=i, prompt=1, max_new_tokens=n) for i, n in enumerate([1, 4, 2])]
+    scheduler = Scheduler(Pager(30, 3), max_batch=2)
+    seen = [(len(step.prefill), len(step.decode)) for step in steps_of(scheduler, requests)]
+    assert seen == [(2, 0), (1, 1), (0, 2), (0, 1)]
+
+
+def test_whole_prompts_share_a_step_up_to_the_budget_and_a_longer_one_has_its_own():
+    requests = [Request(id=id, prompt=n, max_new_tokens=1) for id, n in [("a", 12), ("b", 8), ("c", 1), ("d", 50)]]
+    scheduler = Scheduler(Pager(30, 4), max_batch=9, max_tokens=20)
+    seen = [[chunk.id for chunk in step.prefill] for step in steps_of(scheduler, requests)]
+    assert seen == [["a", "b"], ["c"], ["d"]]
+
+
+def test_the_last_in_order_makes_room_though_it_began_first():
+    scheduler = Scheduler(Pager(4, 2), max_batch=9)
+    scheduler.add(Request(id="low", prompt=2, max_new_tokens=6, priority=1))
+    scheduler.finish(scheduler.step())
+    preempted = []
+    for step in steps_of(scheduler, [Request(id="high", prompt=2, max_new_tokens=6)]):
+        preempted += step.preempted
+    assert set(preempted) == {"low"}
+
+
+def test_tokens_that_nobody_named_are_found_by_nobody_else():
+    scheduler = Scheduler(Pager(30, 2))
+    first = Request(id="a", prompt=[1, 2, 3, 4], max_new_tokens=7)
+    assert [served.answer for served in serve([first], scheduler, Counter())] == [None]
+    again = [Request(id=token, prompt=[1, 2, 3, 4, *[token] * 6], max_new_tokens=1) for token in (0, -1, 1)]
+    assert [served.found for served in serve(again, scheduler, Counter())] == [4, 4, 4]
+
+
+def test_the_budget_is_shared_between_a_long_prompt_and_the_short_ones_behind_it():
+    requests = [Request(id="long", prompt=400, max_new_tokens=1)]
+    requests += [Request(id=i, prompt=2, max_new_tokens=1) for i in range(10)]
+    scheduler = Scheduler(Pager(1000, 16), policy="chunked", max_batch=12, max_tokens=20)
+    step = next(steps_of(scheduler, requests))
+    assert [(chunk.id, chunk.tokens) for chunk in step.prefill] == [
+        ("long", 1),
+        (0, 1),
+        *((i, 2) for i in range(1, 10)),
+    ]
+
+
+def test_one_answer_goes_on_at_every_step_whatever_arrives():
+    """A prefill-first policy lets steady arrivals stop those that are being answered; here every step decodes."""
+    scheduler = Scheduler(Pager(4000, 16), policy="chunked", max_batch=64, max_tokens=128)
+    scheduler.add(Request(id="first", prompt=16, max_new_tokens=50))
+    for at in range(50):
+        step = scheduler.step()
+        assert "first" in step.draws
+        assert step.tokens <= 128
+        scheduler.finish(step)
+        scheduler.add(Request(id=at, prompt=600, max_new_tokens=50))
+
+
+def test_a_prompt_seen_whole_still_draws_its_token():
+    prompt = [1, 2, 3, 4] * 8
+    scheduler = Scheduler(Pager(64, 4))
+    for id in "ab":
+        step = next(steps_of(scheduler, [Request(id=id, prompt=prompt, max_new_tokens=1)]))
+        scheduler.finish(step)
+    assert step.prefill == [Chunk("b", 28, 4)]
+
+
+def test_a_request_that_never_fits_is_refused_and_the_others_are_served():
+    requests = [
+        Request(id="large", prompt=100, max_new_tokens=1),
+        Request(id="grows", prompt=30, max_new_tokens=200),
+        Request(id="just", prompt=62, max_new_tokens=3),  # 62 + 2 computed tokens fill the pool
+        Request(id="one more", prompt=62, max_new_tokens=4),
+        Request(id="small", prompt=3, max_new_tokens=3),
+    ]
+    served = serve(requests, Scheduler(Pager(4, 16)), Counter())
+    assert [s.refused[:32] for s in served if s.refused] == [
+        "request 'large' needs 7 blocks f",
+        "request 'grows' needs 15 blocks ",
+        "request 'one more' needs 5 block",
+    ]
+    assert [s.tokens for s in served] == [0, 0, 3, 0, 3]
+    assert served[0].ttft_s is served[0].tpot_s is None
+    with pytest.raises(NeverFits, match="for 100 tokens and an answer of up to 1; the pool has 4 in all"):
+        Scheduler(Pager(4, 16)).add(requests[0])
+
+
+class Counter:
+    """An executor that only counts."""
+
+    def __init__(self, seconds=1.0):
+        self.seconds, self.computed = seconds, 0
+
+    def run(self, step):
+        self.computed += step.tokens
+        return self.seconds
+
+
+def test_time_to_first_token_is_waiting_and_one_step_where_nothing_else_goes_on():
+    (served,) = serve([Request(id=0, prompt=5, max_new_tokens=3, arrival_s=2.5)], Scheduler(Pager(8, 4)), Counter(0.5))
+    assert (served.ttft_s, served.tpot_s, served.answer) == (0.5, 0.5, None)
+
+
+def test_many_requests_in_a_pool_just_too_small_end_and_compute_little_twice():
+    """Groups that share prefixes, a pool below the demand: nothing is evicted and computed again over and over."""
+    draw = random.Random(3)
+    systems = [[draw.randrange(1000) for _ in range(160)] for _ in range(8)]
+    requests = [
+        Request(id=i, prompt=[*systems[i % 8], *range(i, i + draw.randint(1, 40))], max_new_tokens=draw.randint(1, 60))
+        for i in range(400)
+    ]
+    executor = Counter()
+    served = serve(requests, Scheduler(Pager(150, 16), policy="chunked", max_batch=32, max_tokens=256), executor)
+    needed = sum(request.prompt_tokens - s.found + s.tokens - 1 for request, s in zip(requests, served, strict=True))
+    assert all(s.tokens == request.max_new_tokens for request, s in zip(requests, served, strict=True))
+    assert executor.computed < 1.2 * needed
+    assert max(s.preemptions for s in served) <= 10
+
+
+def test_a_low_priority_waits_no_longer_than_patience_arrivals():
+    scheduler = Scheduler(Pager(8, 4), max_batch=1, patience=5)
+    scheduler.add(Request(id="low", prompt=1, max_new_tokens=1, priority=1))
+    order = []
+    for i in range(10):
+        scheduler.add(Request(id=i, prompt=1, max_new_tokens=1))
+        step = scheduler.step()
+        order += [done.id for done in scheduler.finish(step)]
+    assert order == [0, 1, 2, 3, "low", 4, 5, 6, 7, 8]
+    assert scheduler.waiting == (9,)
+
+
+def test_a_stall_names_its_cause():
+    pager = Pager(8, 4)
+    pager.grow("somebody else's", 20)
+    scheduler = Scheduler(pager)
+    scheduler.add(Request(id="a", prompt=14, max_new_tokens=5))
+    with pytest.raises(Stalled, match=r"request 'a' needs 4 blocks to go on; 3 of 8 are free and 0 requests run; 1 "):
+        scheduler.step()
+    pager.free("somebody else's")
+    assert scheduler.step().prefill == [Chunk("a", 0, 14)]
+
+
+def test_a_swap_whose_step_serves_nobody_is_still_carried_out():
+    pager, host = Pager(4, 2), Pager(4, 2)
+    scheduler = Scheduler(pager, preemption="swap", host=host)
+    request = Request(id="a", prompt=[0, 0, 0], max_new_tokens=6)
+    model = Model(scheduler, [request])
+    scheduler.add(request)
+    step = scheduler.step()
+    model.run(step)
+    scheduler.finish(step)
+    pager.grow("somebody else's", 4)  # 4 of 8 slots; a's next token fits, the one after does not
+    for _ in range(2):
+        step = scheduler.step()
+        model.run(step)
+        scheduler.finish(step)
+    assert (step.tokens, [move.id for move in step.swap_out], scheduler.waiting) == (0, ["a"], ("a",))
+    with pytest.raises(Stalled):
+        scheduler.step()
+    pager.free("somebody else's")
+    while step := scheduler.step():
+        model.run(step)
+        done = scheduler.finish(step)
+    assert done[0].answer == alone(request)
+
+
+@pytest.mark.parametrize("policy", ["static", "continuous", "chunked"])
+def test_a_cancelled_request_is_forgotten_and_its_blocks_are_free(policy):
+    scheduler = Scheduler(Pager(8, 4), policy=policy, max_batch=2)
+    for id in "abc":
+        scheduler.add(Request(id=id, prompt=3, max_new_tokens=2 if id == "a" else 9))
+    scheduler.finish(scheduler.step())
+    scheduler.cancel("c")
+    scheduler.finish(scheduler.step())
+    scheduler.cancel("b")
+    assert (scheduler.running, scheduler.waiting, scheduler.pager.num_free) == ((), (), 8)
+    assert scheduler.step() is None
+    with pytest.raises(LookupError, match="no request 'b' is being served; 0 are"):
+        scheduler.cancel("b")
+
+
+def test_a_cancelled_request_that_was_swapped_out_leaves_the_other_memory():
+    host = Pager(8, 2)
+    scheduler = Scheduler(Pager(4, 2), preemption="swap", host=host)
+    steps = steps_of(scheduler, [Request(id=id, prompt=2, max_new_tokens=5) for id in "ab"])
+    next(step for step in steps if step.swap_out)
+    steps.send(None)
+    scheduler.finish(scheduler._open)
+    scheduler.cancel("b")
+    assert host.num_free == 8
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: Request(id=0, prompt=[], max_new_tokens=1), ValueError, "request 0: the prompt is empty"),
+        (lambda: Request(id=0, prompt=0, max_new_tokens=1), ValueError, "prompt is 0"),
+        (lambda: Request(id=0, prompt=[1], max_new_tokens=0), ValueError, "request 0: max_new_tokens is 0"),
+        (lambda: Request(id=0, prompt=[1], max_new_tokens=1.5), TypeError, "request 0: max_new_tokens is 1.5"),
+        (lambda: Request(id=0, prompt=[1], max_new_tokens=1, arrival_s=-1), ValueError, "arrival_s is -1"),
+        (lambda: Request(id=0, prompt=[1], max_new_tokens=1, arrival_s=float("nan")), ValueError, "arrival_s is nan"),
+        (lambda: Request(id=0, prompt=[1], max_new_tokens=1, priority=0.5), TypeError, "priority is 0.5"),
+        (lambda: Scheduler(Pager(8, 4), policy="best"), ValueError, "must be one of static, continuous, chunked"),
+        (lambda: Scheduler(Pager(8, 4), max_batch=0), ValueError, "max_batch is 0"),
+        (lambda: Scheduler(Pager(8, 4), max_batch=9, max_tokens=8), ValueError, "needs one for each of max_batch = 9"),
+        (lambda: Scheduler(Pager(8, 4), preemption="swap"), ValueError, "swap needs a host"),
+        (lambda: Scheduler(Pager(8, 4), host=Pager(8, 4)), ValueError, "swap needs a host, and only swap"),
+        (lambda: Scheduler(Pager(8, 4), preemption="swap", host=Pager(8, 2)), ValueError, "host has 2 tokens"),
+        (lambda: serve([REQUEST], Scheduler(Pager(8, 4)), Counter(float("nan"))), ValueError, "Counter took nan s"),
+        (lambda: serve([REQUEST], Scheduler(Pager(8, 4)), Counter(-1.0)), ValueError, "Counter took -1.0 s"),
+        (lambda: serve([LATER, REQUEST], Scheduler(Pager(8, 4)), Counter()), ValueError, "in order of arrival"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+REQUEST = Request(id=0, prompt=3, max_new_tokens=2)
+LATER = Request(id=1, prompt=3, max_new_tokens=2, arrival_s=1.0)
+
+
+def test_steps_are_taken_and_finished_in_turn():
+    scheduler = Scheduler(Pager(8, 4))
+    scheduler.add(REQUEST)
+    with pytest.raises(ValueError, match="request 0 is being served"):
+        scheduler.add(REQUEST)
+    step = scheduler.step()
+    for early in (scheduler.step, lambda: scheduler.cancel(0)):
+        with pytest.raises(RuntimeError, match="comes between steps; step 0 is not finished"):
+            early()
+    scheduler.finish(step)
+    with pytest.raises(ValueError, match="the step that the scheduler gave last, once"):
+        scheduler.finish(step)
