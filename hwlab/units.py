@@ -13,8 +13,8 @@ KiB, MiB, GiB = 2**10, 2**20, 2**30
 
 # dtype: (bits an element, dtype whose published peak the arithmetic uses)
 # Scales: OCP Microscaling Formats (MX) v1.0, 2023 (32 elements share 8 bits); NVFP4 (16 share 8 bits);
-# DeepSeek-V3 report, arXiv 2412.19437, section 3.3 (128 x 128 weights share 32 bits); GPTQ and AWQ groups of
-# 128 share a 16-bit scale; GGUF block layouts of ggml (q4_0: 18 bytes for 32, q8_0: 34 for 32, q4_k: 144 and
+# DeepSeek-V3 report, arXiv 2412.19437, section 3.3 (128 x 128 weights share 32 bits); GPTQ and AWQ groups
+# share a 16-bit scale; GGUF block layouts of ggml (q4_0: 18 bytes for 32, q8_0: 34 for 32, q4_k: 144 and
 # q6_k: 210 for 256). Weight-only formats are widened to 16 bits before they are multiplied.
 _DTYPES = {
     "fp64": (64, "fp64"),
@@ -33,6 +33,8 @@ _DTYPES = {
     "nvfp4": (4 + 8 / 16, "fp4"),
     "int4": (4, "int4"),
     "int8-channel": (8, "bf16"),
+    "int4-g32": (4 + 16 / 32, "bf16"),
+    "int4-g64": (4 + 16 / 64, "bf16"),
     "int4-g128": (4 + 16 / 128, "bf16"),
     "q8_0": (34 * 8 / 32, "fp16"),
     "q6_k": (210 * 8 / 256, "fp16"),

@@ -13,6 +13,8 @@ from hwlab.units import BITS, bytes_per_element, compute_dtype
         ("mxfp4", 32, 16 + 1),
         ("nvfp4", 16, 8 + 1),
         ("int4-g128", 128, 64 + 2),  # one 16-bit scale
+        ("int4-g64", 64, 32 + 2),
+        ("int4-g32", 32, 16 + 2),
         ("fp8-block128", 128 * 128, 128 * 128 + 4),  # one 32-bit scale
         ("q4_0", 32, 16 + 2),
         ("q8_0", 32, 32 + 2),
