@@ -32,7 +32,7 @@ from report import report
 from hwlab.exercises import question
 from hwlab.exercises.base import SAYS, Choice, Code, Memo, Numeric, Prediction
 from hwlab.formula import number
-from hwlab.specs.claims import claim, claims
+from hwlab.specs.claims import COMPUTED, claim, claims
 from hwlab.specs.quantities import BASES, REFUSALS, SYMBOLS
 from hwlab.studies.trials import bound, try_claim
 
@@ -402,7 +402,8 @@ class Fact(SphinxRole):
 class Claims(Practice):
     """``{claims}``: rows of the ledger on trial; by default all of the chapter that are not shown elsewhere in it.
 
-    With ids, those. A row of another chapter needs ``:quote:``; it stays that chapter's, which tells it in full.
+    With ids, those. What can be computed must have a trial; what can only be looked up is shown by its explanation. A
+    row of another chapter needs ``:quote:``; it stays that chapter's, which tells it in full.
     """
 
     required_arguments = 0
@@ -452,7 +453,7 @@ class ChooseClaims(SphinxTransform):
         for node in found:
             ids = node["claims"] or [c.id for c in claims(chapter=node["chapter"]) if c.id not in named]
             twice = [] if node["quote"] else [id for id in ids if named.count(id) > 1 or _asked(self.env, id)]
-            unbound = [id for id in ids if id not in bound() and claim(id).verdict != "unchecked"]
+            unbound = [id for id in ids if id not in bound() and claim(id).check in COMPUTED]
             if twice or unbound or not ids:
                 fault = f"shown twice: {twice}" if twice else f"no trial computes: {unbound}" if unbound else "no rows"
                 LOGGER.error("claims of chapter %s, %s", node["chapter"], fault, location=node)
@@ -472,7 +473,7 @@ class ChooseClaims(SphinxTransform):
             node.rawsource = node.astext()
             return node
 
-        head = nodes.row("", *(nodes.entry("", paragraph(nodes.Text(t))) for t in ("Claim", "Recomputed", "Verdict")))
+        head = nodes.row("", *(nodes.entry("", paragraph(nodes.Text(t))) for t in ("Claim", "Found", "Verdict")))
         body = nodes.tbody()
         for id in ids:
             row = claim(id)

@@ -16,6 +16,8 @@ from .figure import UnknownId
 SOURCE_TEXTS = ("essay", "article", "conversation")
 VERDICTS = ("confirmed", "corrected", "disputed", "definition", "unchecked")
 CHECKS = ("lookup", "formula", "simulation", "measurement", "definition", "opinion")
+COMPUTED = ("formula", "simulation", "measurement")
+"""Kinds of check that code carries out; a verdict on another kind may rest on its sources alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

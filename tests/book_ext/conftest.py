@@ -49,13 +49,13 @@ class Built:
 def book(tmp_path):
     """``book("text", notebook=False, builder="html", docname="page", translation={})`` -> Built."""
 
-    def build(text, *, notebook=False, builder="html", docname="page", title=True, translation=None):
+    def build(text, *, notebook=False, builder="html", docname="page", title=True, translation=None, extensions=()):
         source = tmp_path / "source"
         page = source / f"{docname}.md"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text if notebook or not title else f"# Page\n\n{text}", "utf8")
         config = {
-            "extensions": ["myst_nb", "blocks", "given"],
+            "extensions": ["myst_nb", "blocks", "given", *extensions],
             "root_doc": docname,
             "source_suffix": {},  # our own: extensions add theirs to it, and to Sphinx's default for good
             "html_theme": "basic",
