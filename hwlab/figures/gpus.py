@@ -35,6 +35,9 @@ PAIRS = {
 }
 """What the GPU computes in, and what the CPU does."""
 
+PROMPTS = tuple(2**n for n in range(9, 18))
+"""Lengths of prompts that the chart of attention's bytes shows."""
+
 _SHAPES = ("circle", "square", "triangle-up", "cross", "stroke", "triangle-down")
 
 
@@ -394,7 +397,7 @@ def generations(ids: Sequence[str] = GENERATIONS):
     )
 
 
-def attention_bytes(of=None, tokens: Sequence[int] = tuple(2**n for n in range(9, 18)), block: int = 128):
+def attention_bytes(of=None, tokens: Sequence[int] = PROMPTS, block: int = 128):
     """Bytes that one layer's attention moves for a prompt, three kernels against one, in bf16.
 
     Parameters
