@@ -12,7 +12,7 @@ from hwlab.specs.papers import paper, papers
 def test_a_paper_is_named_by_its_first_author_and_year_and_says_where_it_is(record):
     assert record.id == f"{record.authors[0].lower()}-{record.date.year}"
     assert record.url.startswith("https://") and record.title and record.organisation
-    assert not record.venue or record.venue.endswith(str(record.date.year))
+    assert not record.venue or int(record.venue[-4:]) - record.date.year in (0, 1)
 
 
 def test_relations_are_taken_from_papers_on_record():
