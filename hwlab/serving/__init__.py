@@ -5,6 +5,7 @@ import importlib
 _HOMES = {
     "pager": ("Copy", "NeverFits", "Opened", "OutOfBlocks", "Pager", "UnknownSequence", "Waste"),
     "scheduler": ("Executor", "Request", "Scheduler", "Served", "Stalled", "Step", "serve"),
+    "speculative": ("judge",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
