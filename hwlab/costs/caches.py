@@ -3,7 +3,11 @@
 A cache keeps copies of *lines*, runs of neighbouring bytes; what is touched brings its whole line. Lines are dealt out
 to *sets* by their number; in each set there is room for as many lines as the cache has *ways*, and the *tag* of a place
 says which line is in it. Of a full set the line that was used longest ago leaves (LRU). A write brings its line too
-(*write-allocate*) and makes it *dirty*: it goes to memory when it leaves, and not before (*write-back*).
+(*write-allocate*) and makes it *dirty*: it goes to memory when it leaves, and not before (*write-back*). Caches stand
+in levels: what one misses it asks of the next, and the last of memory.
+
+This module steps through one access after the other, in plain Python. `hwlab.costs.cache_replay` does the same to whole
+streams of them with NumPy.
 
 J. L. Hennessy and D. A. Patterson, "Computer Architecture: A Quantitative Approach", 6th edition, 2019, appendix B, has
 the terms; M. D. Hill and A. J. Smith, "Evaluating associativity in CPU caches", IEEE Transactions on Computers 38(12),
@@ -12,7 +16,7 @@ the terms; M. D. Hill and A. J. Smith, "Evaluating associativity in CPU caches",
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -266,8 +270,133 @@ class Cache:
         return "hit" if hit else "compulsory" if new else "conflict" if kept else "capacity"
 
 
-def replay(accesses: Iterable[Access], cache: Cache) -> Counts:
-    """Send `accesses` through `cache`, write back what is dirty at the end, and count.
+class Level(NamedTuple):
+    """One level of a hierarchy: its name, the lines it holds and its ways, as for `Cache`.
+
+    >>> Level("L1", num_lines=32 * 1024 // 64, ways=8)
+    Level(name='L1', num_lines=512, ways=8)
+    """
+
+    name: str
+    num_lines: int
+    ways: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelCounts:
+    """What happened at one level so far. Bytes are those between it and what lies behind it.
+
+    Attributes
+    ----------
+    name : str
+    accesses, misses : int
+        Lines it was asked for by what stands before it, and those of them that it had to ask for in its turn.
+    write_backs : int
+        Dirty lines that left it.
+    line_bytes : int
+    """
+
+    name: str
+    accesses: int
+    misses: int
+    write_backs: int
+    line_bytes: int
+
+    @property
+    def hits(self) -> int:
+        """Lines that it had."""
+        return self.accesses - self.misses
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of the lines that were fetched and of those that were written back."""
+        return (self.misses + self.write_backs) * self.line_bytes
+
+
+class Hierarchy:
+    """Caches one behind the other, the last one before memory.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+        From the nearest to the farthest.
+    line_bytes : int
+        Bytes a line, the same in all.
+
+    Raises
+    ------
+    ValueError
+        If there is no level, or one that `Cache` refuses.
+
+    Notes
+    -----
+    A line that is missed is fetched from the next level and kept in both; what then leaves for it, if dirty, is written
+    to the next level. It is written whole, so if the next level has it no more, room is made but nothing is fetched.
+    No level throws out lines of another (they are *non-inclusive*).
+
+    Examples
+    --------
+    Three lines in turn are too many for a cache of two, and not for the one of four behind it:
+
+    >>> both = Hierarchy([Level("L1", 2, 2), Level("L2", 4, 4)], line_bytes=16)
+    >>> [both.touch(address) for address in (0, 16, 32, 0, 16, 32, 32)]
+    ['memory', 'memory', 'memory', 'L2', 'L2', 'L2', 'L1']
+    >>> [(level.name, level.accesses, level.misses) for level in both.counts]
+    [('L1', 7, 6), ('L2', 6, 3)]
+    """
+
+    def __init__(self, levels: Sequence[Level], line_bytes: int):
+        if not levels:
+            raise ValueError("there are no levels; give one or more")
+        self.line_bytes = line_bytes
+        self.levels = tuple(Level(*level) for level in levels)
+        self.caches = tuple(Cache(level.num_lines, level.ways, line_bytes) for level in self.levels)
+        self._counts = [{"accesses": 0, "misses": 0, "write_backs": 0} for _ in self.levels]
+
+    @property
+    def counts(self) -> tuple[LevelCounts, ...]:
+        """What happened so far, level by level."""
+        return tuple(
+            LevelCounts(name=level.name, line_bytes=self.line_bytes, **counts)
+            for level, counts in zip(self.levels, self._counts, strict=True)
+        )
+
+    def touch(self, address: int, *, write: bool = False) -> str:
+        """Read or write the byte at `address`; the name of the level that had it, or "memory"."""
+        served = self._ask(0, address, write)
+        return self.levels[served].name if served < len(self.levels) else "memory"
+
+    def flush(self) -> None:
+        """Write all dirty lines back, the nearest level first, each in the order of its addresses."""
+        for depth, cache in enumerate(self.caches):
+            lines = sorted(cache._dirty)
+            self._counts[depth]["write_backs"] += cache.flush()
+            for line in lines:
+                self._put(depth + 1, line)
+
+    def _ask(self, depth, address, write):
+        if depth == len(self.caches):
+            return depth
+        outcome, counts, served = self.caches[depth].touch(address, write=write), self._counts[depth], depth
+        counts["accesses"] += 1
+        if outcome.kind != "hit":
+            counts["misses"] += 1
+            served = self._ask(depth + 1, address, False)
+        self._pass_on(depth, outcome)
+        return served
+
+    def _put(self, depth, line):
+        if depth < len(self.caches):
+            self._pass_on(depth, self.caches[depth].touch(line * self.line_bytes, write=True))
+
+    def _pass_on(self, depth, outcome):
+        if outcome.written_back:
+            self._counts[depth]["write_backs"] += 1
+            self._put(depth + 1, outcome.evicted)
+
+
+def replay(accesses: Iterable[Access], cache: Cache | Hierarchy) -> Counts | tuple[LevelCounts, ...]:
+    """Send `accesses` through a cache or a hierarchy, write back what is dirty at the end, and count.
 
     Notes
     -----
