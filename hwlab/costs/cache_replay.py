@@ -19,7 +19,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hwlab.costs.blocking import ORDERS
-from hwlab.costs.caches import Level, LevelCounts, _check_count, array_starts, tiles
+from hwlab.costs.caches import Level, LevelCounts, array_starts, tiles
+from hwlab.formula import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,9 +68,7 @@ def product_lines(
     0 1 2 0 1 2 0 1 2 0 1 2 False False True
     """
     sizes = {"m": m, "k": k, "n": n}
-    for name, value in (sizes | {"itemsize": itemsize, "line_bytes": line_bytes, "piece": piece}).items():
-        _check_count(name, value)
-    _check_count("block", block or 1)
+    whole(**sizes, itemsize=itemsize, line_bytes=line_bytes, piece=piece, block=1 if block is None else block)
     if order not in ORDERS:
         raise ValueError(f"order is {order!r}; choose one of {', '.join(ORDERS)} (outermost loop first)")
     if line_bytes % itemsize:
@@ -165,7 +164,7 @@ def replay_lines(
     mnk 331,776 117,648 432
     mkn 331,776 7,200 432
     """
-    _check_count("line_bytes", line_bytes)
+    whole(line_bytes=line_bytes)
     if not levels:
         raise ValueError("there are no levels; give one or more")
     replays = []
@@ -312,7 +311,7 @@ def best_block(
     >>> worse.block, {block: moved // 1000 for block, moved in worse.bytes_moved.items()}
     (8, {8: 777, 32: 16994})
     """
-    _check_count("num_lines", num_lines)
+    whole(num_lines=num_lines)
     elements = num_lines * line_bytes // itemsize
     one_tile = isqrt(elements)
     per_line, most = max(1, line_bytes // itemsize), min(max(m, k, n), one_tile)
@@ -355,8 +354,7 @@ class _Replay:
     def __init__(self, level, behind, *, first):
         import numpy as np
 
-        _check_count("num_lines", level.num_lines)
-        _check_count("ways", level.ways)
+        whole(num_lines=level.num_lines, ways=level.ways)
         if level.num_lines % level.ways:
             raise ValueError(
                 f"ways is {level.ways}, which does not divide the {level.num_lines} lines of {level.name}; "

@@ -22,6 +22,7 @@ from itertools import product
 from typing import NamedTuple
 
 from hwlab.costs.blocking import ORDERS
+from hwlab.formula import whole
 
 KINDS = ("hit", "compulsory", "capacity", "conflict")
 """What an access may be. A miss is *compulsory* if its line was never used before, *conflict* if a cache of as many
@@ -92,8 +93,7 @@ def product_accesses(
     C 0 1 132 True
     """
     sizes = {"m": m, "k": k, "n": n}
-    for name, value in (sizes | {"itemsize": itemsize, "align": align, "block": block or 1}).items():
-        _check_count(name, value)
+    whole(**sizes, itemsize=itemsize, align=align, block=1 if block is None else block)
     if order not in ORDERS:
         raise ValueError(f"order is {order!r}; choose one of {', '.join(ORDERS)} (outermost loop first)")
     starts = array_starts(m, k, n, itemsize=itemsize, align=align)
@@ -203,8 +203,7 @@ class Cache:
     """
 
     def __init__(self, num_lines: int, ways: int, line_bytes: int):
-        for name, value in (("num_lines", num_lines), ("ways", ways), ("line_bytes", line_bytes)):
-            _check_count(name, value)
+        num_lines, ways, line_bytes = whole(num_lines=num_lines, ways=ways, line_bytes=line_bytes)
         if num_lines % ways:
             raise ValueError(f"ways is {ways}, which does not divide the {num_lines} lines; choose a divisor")
         self.num_lines, self.ways, self.line_bytes = num_lines, ways, line_bytes
@@ -421,8 +420,3 @@ def replay(accesses: Iterable[Access], cache: Cache | Hierarchy) -> Counts | tup
         cache.touch(access.address, write=access.write)
     cache.flush()
     return cache.counts
-
-
-def _check_count(name: str, value: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} is {value!r}; give a whole number of 1 or more")
