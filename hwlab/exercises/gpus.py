@@ -37,7 +37,8 @@ def user_facts():
 
 
 def bytes_while_a_kernel_starts():
-    return kernel_start() * chip("h100-sxm").memory_bytes_per_s
+    h100 = chip("h100-sxm")
+    return kernel_start() * h100.memory_bytes_per_s
 
 
 def start_facts():
@@ -65,10 +66,11 @@ def score_facts():
 def all_reduce_of_a_step():
     h100 = chip("h100-sxm")
     real = efficiency_of(h100)
+    link = h100.link_bytes_per_s * real.link
     return all_reduce_time(
         64 * 8192 * 2,  # bytes
         8,
-        link_bytes_per_s=h100.link_bytes_per_s * real.link,
+        link_bytes_per_s=link,
         start_s=real.collective_start_s,
         hop_s=real.collective_hop_s,
     )
@@ -146,7 +148,8 @@ GUESSES = (
 
 def peak_of_the_epyc():
     epyc = chip("epyc-9755")
-    a_tick = 2 * 16 * 2  # units, fp32 lanes, FLOP of an FMA
+    units = epyc.counts["fma_units"]
+    a_tick = units * 16 * 2  # lanes of fp32, FLOP of an FMA
     return epyc.counts["cores"] * a_tick * epyc.clock_hz
 
 
@@ -235,7 +238,8 @@ def gain_at_decode():
         "itemsize": 2,
     }
     naive = naive_traffic(1, 32_768, **shape).total
-    fused = blocked_traffic(1, 32_768, **shape, block_q=1, block_k=128).total
+    shape |= {"block_q": 1, "block_k": 128}
+    fused = blocked_traffic(1, 32_768, **shape).total
     return "little" if naive / fused < 2 else "much"
 
 
@@ -292,8 +296,8 @@ EXERCISES = (
         answer=peak_of_the_epyc,
         unit="TFLOP/s",
         facts=epyc_facts,
-        hint="A unit of 512 bits holds 16 numbers of 32 bits, and a fused multiply-add is two FLOP.",
-        solution="2 × 16 × 2 FLOP a core and tick; {{cores}} cores; {{clock}}.",
+        hint="A unit of 512 bits holds 16 numbers of 32 bits, and a fused multiply-add counts twice.",
+        solution="{given}`2 × 16 × 2 FLOP` a core and tick; {{cores}} cores; {{clock}}.",
         mistakes=(
             Mistake(
                 value=lambda: peak_of_the_epyc() / 2,
@@ -350,7 +354,7 @@ EXERCISES = (
         unit="%",
         hint="Which peak could this product reach, if nothing stood in its way?",
         facts=lambda: {"dense": si(chip("h100-sxm").peak("bf16"), "FLOP/s")},
-        solution="400 TFLOP/s over {{dense}}, the dense peak.",
+        solution="{given}`400 TFLOP/s` over {{dense}}, the dense peak.",
         mistakes=(
             Mistake(
                 value=lambda: 400e12 / chip("h100-sxm").figure("sparse_peak_flop_per_s.bf16").value,
@@ -451,7 +455,7 @@ EXERCISES = (
         answer=bytes_of_eight_heads,
         unit="GB",
         hint="One score for each pair of tokens and each head.",
-        solution="8 × 8192 × 8192 scores of two bytes. It is 1 GiB to the byte.",
+        solution="8 × 8192 × 8192 scores of two bytes. It is {given}`1 GiB` to the byte.",
         mistakes=(
             Mistake(value=lambda: 2 * bytes_of_eight_heads(), reply="You counted four bytes a score; these have two."),
             Mistake(value=lambda: bytes_of_eight_heads() / 8, reply="That is one head. There are eight."),
@@ -545,8 +549,9 @@ EXERCISES = (
 
 
 def time_of_a_token_on_the_xeon():
-    llama, xeon = model("llama-3.1-8b"), chip("xeon-8480plus")
-    return llama.weight_bytes_read(1, "bf16") / xeon.memory_bytes_per_s
+    xeon = chip("xeon-8480plus")
+    read = model("llama-3.1-8b").weight_bytes_read(1, "bf16")
+    return read / xeon.memory_bytes_per_s
 
 
 def memo_facts():
@@ -572,7 +577,7 @@ MEMO = Memo(
     facts=memo_facts,
     rubric=(
         "It gives the least time of a token on the Xeon, from the bytes of the weights and the bandwidth.",
-        "It says what narrower weights make of it, and holds both against the promise of 50 ms.",
+        "It says what narrower weights make of it, and holds both against the promise of {given}`50 ms`.",
         "It treats the prompt apart: compute-bound, with matrix units or without.",
         "It compares with an entry-level and a large GPU by the resource that binds, and not by one factor.",
         "It says what would change the answer: load, longer contexts, a larger model, price and power.",
@@ -580,9 +585,9 @@ MEMO = Memo(
     hint="Which resource binds at a few users, and what does each chip have of it? Then do the same for the prompt.",
     solution="""
         At a few users the weights set the pace. A Xeon 8480+ reads them in {{xeon}} a token in bf16, which leaves no
-        room under a promise of 50 ms, since no memory gives all of its rate; at 8 bits it is {{narrow}}. Two sockets
-        halve that if the engine keeps each half of the weights beside its own cores. An L4 needs {{l4}}: it is no
-        faster here. An H100 needs {{h100}}. For
+        room under a promise of {given}`50 ms`, since no memory gives all of its rate; at 8 bits it is {{narrow}}. Two
+        sockets halve that if the engine keeps each half of the weights beside its own cores. An L4 needs {{l4}}: it is
+        no faster here. An H100 needs {{h100}}. For
         a prompt of 1,024 tokens the Xeon computes for {{prompt}} at its bf16 peak, which needs software that uses the
         matrix units; the H100 takes {{prompt_gpu}}. So: serve internal users from the machines we own, at 8 bits, and
         measure the first token. Up to about {{ridge}} rows more users cost the layers of the Xeon nothing in bf16, but
@@ -658,7 +663,7 @@ REVIEW = (
         answer=used_of_a_line,
         unit="%",
         hint="What moves is a whole line.",
-        solution="4 bytes of 64: fifteen sixteenths of the bandwidth carry what nobody asked for.",
+        solution="{given}`4 bytes` of 64: fifteen sixteenths of the bandwidth carry what nobody asked for.",
         mistakes=(
             Mistake(value=lambda: 1 / 64, reply="You counted one byte. A number in fp32 has four."),
             Mistake(value=lambda: 8 / 64, reply="That is fp64. The numbers here have four bytes."),
@@ -671,9 +676,10 @@ REVIEW = (
 
 
 def merged(most1, total1, sum1, most2, total2, sum2):
-    """Output of attention over two blocks of keys, each summed up apart."""
+    """Attention over two blocks, each summed up apart."""
     most = max(most1, most2)
-    scale1, scale2 = math.exp(most1 - most), math.exp(most2 - most)
+    scale1 = math.exp(most1 - most)
+    scale2 = math.exp(most2 - most)
     total = total1 * scale1 + total2 * scale2
     return (sum1 * scale1 + sum2 * scale2) / total
 
@@ -773,4 +779,4 @@ CODE = (
     ),
 )
 
-QUESTIONS = ()
+QUESTIONS = (*GUESSES, *EXERCISES, MEMO, *REVIEW, *CODE)

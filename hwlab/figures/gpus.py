@@ -22,7 +22,7 @@ from hwlab.specs.measurements import Measurement
 from hwlab.studies.launches import kernel_start
 from hwlab.units import MiB, bytes_per_element
 
-CPUS = ("xeon-8480plus", "xeon-6980p", "epyc-9654", "epyc-9755")
+CPUS = ("xeon-8480plus", "xeon-6980p", "epyc-9654", "epyc-9755", "epyc-9965")
 GPUS = ("h100-sxm", "l4", "a100-sxm-80gb", "b200", "mi300x")
 GENERATIONS = ("v100-sxm2", "a100-sxm-80gb", "h100-sxm", "b200", "rubin")
 
@@ -156,9 +156,12 @@ def ratio_explorer(gpus: Sequence[str] = GPUS, cpus: Sequence[str] = CPUS) -> Ex
     >>> explorer = ratio_explorer()
     >>> round(explorer.value(), 1)
     10.9
-    >>> explorer.rows, explorer.pair = 4096, "TF32 against fp32"
+    >>> explorer.rows = 4096
     >>> round(explorer.value(), 1)
     69.0
+    >>> explorer.pair = "fp32 on both"
+    >>> round(explorer.value(), 2)
+    9.35
     """
     return explore(
         times_as_fast,
@@ -167,7 +170,7 @@ def ratio_explorer(gpus: Sequence[str] = GPUS, cpus: Sequence[str] = CPUS) -> Ex
         sliders=[
             Choice("gpu", {id: _side(chip(id), 0) for id in gpus}, gpus[0], title="GPU"),
             Choice("cpu", {id: _side(chip(id), 1) for id in cpus}, cpus[0], title="CPU"),
-            Choice("pair", list(PAIRS), "fp32 on both", title="Types"),
+            Choice("pair", list(PAIRS), "TF32 against fp32", title="Types"),
             Slider("d_model", 1024, 16384, 8192, step=1024, title="Model width d (matrix d × d)"),
         ],
         says=ratio_sentence,
@@ -461,6 +464,106 @@ def attention_bytes(of=None, tokens: Sequence[int] = PROMPTS, block: int = 128):
         description=f"For a prompt of {tokens[-1]:,} tokens three kernels move {si(last[kinds[0]], 'B')} in a layer; "
         f"in blocks of {block} it is {si(last[kinds[1]], 'B')} if no cache holds keys and values, and "
         f"{si(last[kinds[2]], 'B')} if one does.",
+    )
+
+
+def weight_errors(seed: int = 4, times: float = 50) -> dict[tuple[str, str], float]:
+    """Errors of a weight with one large column, stored in 8 and 4 bits with scales for a tensor, a channel, a group.
+
+    Parameters
+    ----------
+    seed : int
+        Of the 512 x 512 normal numbers.
+    times : float
+        How much larger than the others one column is.
+
+    Returns
+    -------
+    dict of (format, what shares a scale) to float
+        Median over the columns of each column's relative error, root mean square.
+
+    Examples
+    --------
+    >>> errors = weight_errors()
+    >>> round(errors["int8", "channel"], 3), round(errors["int4", "tensor"], 3)
+    (0.007, 1.0)
+    """
+    import numpy as np
+
+    from hwlab.kernels.quantized import dequantize, quantize
+
+    weight = np.random.default_rng(seed).normal(size=(512, 512))
+    weight[:, 7] *= times
+    ways = [
+        *((format, scale, None) for format in ("int8", "fp8-e4m3", "int4") for scale in ("tensor", "channel")),
+        ("int4", "group", 128),
+        ("int4", "group", 32),
+        *((format, "block", None) for format in ("mxfp8", "mxfp4", "nvfp4")),
+    ]
+    found = {}
+    for format, scale, group in ways:
+        asked = {} if scale == "block" else {"scale": scale} | ({"group": group} if group else {})
+        lost = np.linalg.norm(weight - dequantize(quantize(weight, format, **asked)), axis=0)
+        name = f"group of {group}" if group else scale
+        found[format, name] = float(np.median(lost / np.linalg.norm(weight, axis=0)))
+    return found
+
+
+def errors_of_a_weight(errors: Mapping[tuple[str, str], float]):
+    """Errors of a quantised weight by format and by what shares a scale.
+
+    Parameters
+    ----------
+    errors : mapping of (format, what shares a scale) to float
+        As `weight_errors` gives them.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> errors_of_a_weight({("int4", "tensor"): 1.0, ("int4", "group of 32"): 0.1}).description
+    'Of a weight with one large column, int4 with a scale for a group of 32 loses least, 10 %, and int4 ... 100 %.'
+    """
+    import altair as alt
+
+    kinds = {"tensor": "a tensor", "channel": "a channel"}
+    rows = [
+        {
+            "format": format,
+            "scale for": kinds.get(scale, "a group or block"),
+            "error, %": 100 * error,
+            "says": f"{format}, {scale}: {number(100 * error, 2)} %",
+        }
+        for (format, scale), error in errors.items()
+    ]
+    order = list(dict.fromkeys(row["scale for"] for row in rows))
+    low = min(row["error, %"] for row in rows) / 2
+    x = alt.X("error, %:Q", title="Error of a column, %", scale=_log(low, 150), axis=_decades((1, 3, 10, 30, 100)))
+    y = alt.Y("says:N", sort=[row["says"] for row in rows], title=None, axis=None)
+    legend = alt.Legend(title="A scale for", columns=3)
+    scales = {"domain": order}
+    colour = alt.Color(
+        "scale for:N", sort=None, legend=legend, scale=alt.Scale(**scales, range=list(SERIES[: len(order)]))
+    )
+    shape = alt.Shape(
+        "scale for:N", sort=None, legend=legend, scale=alt.Scale(**scales, range=list(_SHAPES[: len(order)]))
+    )
+    base = alt.Chart(alt.Data(values=rows))
+    by_error = sorted(errors, key=errors.get)
+    least, most = (
+        f"{format} with a scale for a {scale}" if scale != "block" else format
+        for format, scale in (by_error[0], by_error[-1])
+    )
+    return alt.layer(
+        base.mark_rule(strokeWidth=3).encode(x, y, colour, x2=alt.datum(low)),
+        base.mark_point(size=110).encode(x, y, colour, shape),
+        base.mark_text(style="note", dy=-8).encode(y=y, text="says:N", x=alt.value(0)),
+        height=alt.Step(36),
+        data=alt.Data(values=[{key: row[key] for key in ("format", "scale for", "error, %")} for row in rows]),
+        description=f"Of a weight with one large column, {least} loses least, "
+        f"{number(100 * errors[by_error[0]], 2)} %, and {most} most, {number(100 * errors[by_error[-1]], 2)} %.",
     )
 
 
