@@ -275,15 +275,17 @@ def _weights_stay(x, w, rows, columns):
     for top in range(0, k, rows):
         line = _skewed(x[:, top : top + rows].T, rows, span, columns)
         for left, tile in _side_by_side(w[top : top + rows], rows, columns):
-            folds = tile.shape[1]
-            sums, moved = np.zeros((2, rows + 1, folds, columns), x.dtype)  # the row above the first adds 0
-            passing, left_below = np.empty_like(tile), np.empty((span, folds, columns), x.dtype)
+            folds = tile.shape[0]
+            sums, moved = np.zeros((2, folds, rows + 1, columns), x.dtype)  # the row above the first adds 0
+            held, passing = np.empty((rows, columns), x.dtype), np.empty_like(tile)
+            left_below = np.empty((span, folds, columns), x.dtype)
             for cycle in range(span):
                 now = span - 1 - cycle
-                np.multiply(line[:, None, now : now + columns], tile, out=passing)
-                np.add(sums[:-1], passing, out=moved[1:])
+                held[:] = line[:, now : now + columns]
+                np.multiply(held, tile, out=passing)
+                np.add(sums[:, :-1], passing, out=moved[:, 1:])
                 sums, moved = moved, sums
-                left_below[cycle] = sums[-1]
+                left_below[cycle] = sums[:, -1]
             for c in range(folds * columns):  # y[i, c] leaves its column in cycle i + rows - 1 + c
                 if left + c < n:
                     first = rows - 1 + c % columns
@@ -302,17 +304,18 @@ def _sums_stay(x, w, rows, columns):
     for top in range(0, m, rows):
         line = _skewed(x[top : top + rows], rows, span, columns)
         for left, strip in _side_by_side(w, k, columns):
-            folds = strip.shape[1]
-            fall = np.zeros((span + rows, folds, columns), x.dtype)
+            folds = strip.shape[0]
+            fall = np.zeros((folds, span + rows, columns), x.dtype)
             for c in range(columns):
-                fall[span - k - c : span - c, :, c] = strip[::-1, :, c]
-            sums, passing = np.zeros((2, rows, folds, columns), x.dtype)
+                fall[:, span - k - c : span - c, c] = strip[:, ::-1, c]
+            held, (sums, passing) = np.empty((rows, columns), x.dtype), np.zeros((2, folds, rows, columns), x.dtype)
             for cycle in range(span):
                 now = span - 1 - cycle
-                np.multiply(line[:, None, now : now + columns], fall[now : now + rows], out=passing)
+                held[:] = line[:, now : now + columns]
+                np.multiply(held, fall[:, now : now + rows], out=passing)
                 np.add(sums, passing, out=sums)
             rest = product[top : top + rows, left : left + folds * columns]
-            rest[:] = sums.reshape(rows, -1)[: rest.shape[0], : rest.shape[1]]
+            rest[:] = sums.swapaxes(0, 1).reshape(rows, -1)[: rest.shape[0], : rest.shape[1]]
             passed += folds * (span + rows)
     return product, passed
 
@@ -330,14 +333,14 @@ def _skewed(lanes, rows, span, columns):
 
 
 def _side_by_side(w, rows, columns):
-    """Folds of `w` along its columns, several at a time: (first column, [rows, folds, columns], padded with zeros)."""
+    """Folds of `w` along its columns, several at a time: (first column, [folds, rows, columns], padded with zeros)."""
     import numpy as np
 
     together = max(1, _WIDTH // (rows * columns)) * columns
     for left in range(0, w.shape[1], together):
         part = w[:, left : left + together]
         part = np.pad(part, [(0, rows - part.shape[0]), (0, -part.shape[1] % columns)])
-        yield left, np.ascontiguousarray(part.reshape(rows, -1, columns))
+        yield left, np.ascontiguousarray(part.reshape(rows, -1, columns).swapaxes(0, 1))
 
 
 def steps(x: Sequence[Sequence], w: Sequence[Sequence], *, dataflow: str = "weight") -> Iterator[dict]:
