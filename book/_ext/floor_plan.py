@@ -21,6 +21,8 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from hwlab.formula import number
+
 KEY = {"lit": "at work", "core": "waiting for weights", "bus": "memory bus, full", "dark": "dark"}
 
 
@@ -50,7 +52,7 @@ class floor_plan(addnodes.translatable, nodes.General, nodes.Element):
 def visit(translator, node: floor_plan) -> None:
     """The drawing, one large figure, and then the caption."""
     plan = drawings.die(node["busy"], node["cores"], node["sms"], node["places"], label=node["alt"])
-    count = f'<p class="hero-number"><b>{node["busy"]:.2g}</b> / {node["cores"]}</p>'
+    count = f'<p class="hero-number"><b>{number(node["busy"], 2)}</b> / {node["cores"]}</p>'
     translator.body.append(f'<figure class="hero-die">{plan}<figcaption>{count}')
 
 

@@ -496,7 +496,7 @@ class ChooseClaims(SphinxTransform):
             mark = paragraph(nodes.inline(word, word, classes=["verdict", verdict]))
             cells = [
                 nodes.entry("", what),
-                nodes.entry("", shown, box("details", summary, *why, classes=["why"])),
+                nodes.entry("", shown, *([box("details", summary, *why, classes=["why"])] if why else [])),
                 nodes.entry("", mark),
             ]
             body += nodes.row("", *cells, ids=[f"{'quoted' if at['quote'] else 'claim'}-{id}"])
