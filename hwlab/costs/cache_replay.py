@@ -345,7 +345,7 @@ def _checked(lines, writes):
         )
     if lines.size and lines.min() < 0:
         raise ValueError(f"line {lines.min()} is below 0; give 0 or more")
-    return lines, writes
+    return lines.astype(np.int64, copy=False) if lines.dtype != np.int32 else lines, writes
 
 
 class _Replay:
@@ -383,12 +383,12 @@ class _Replay:
             self.work()
 
     def flush(self):
+        """The end: take what waits, and send what is dirty on."""
         import numpy as np
 
         self.work()
         lines = np.sort(self.lines[self.dirty])
         self.write_backs += lines.size
-        self.dirty[:] = False
         if self.behind and lines.size:
             self.behind.add(lines, np.ones(lines.size, bool))
 

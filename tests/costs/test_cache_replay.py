@@ -116,6 +116,19 @@ def test_a_hierarchy_worked_by_hand():
     assert [(c.hits, c.bytes_moved) for c in levels.counts] == [(0, 40), (1, 32)]
 
 
+def test_any_whole_numbers_do_for_lines():
+    for dtype in (np.uint8, np.int16, np.uint64):
+        (counts,) = replay_lines([(np.array([5, 100, 5]).astype(dtype), np.ones(3, bool))] * 2, [Level("L1", 1, 1)], 8)
+        assert (counts.misses, counts.write_backs) == (5, 5)
+
+
+def test_a_write_among_repeated_reads_counts():
+    lines, writes = np.tile([0, 1, 2], 9), np.zeros(27, bool)
+    writes[13] = True
+    for levels in ([Level("L1", 3, 3)], [Level("L1", 4, 4)]):
+        assert [(c.misses, c.write_backs) for c in replay_lines([(lines, writes)], levels, 64)] == [(3, 1)]
+
+
 def test_a_line_that_is_written_whole_is_not_fetched():
     # The second level is smaller than the first: what comes back to it has left it, and no line is fetched for that.
     levels = [Level("L1", 2, 2), Level("L2", 1, 1)]
