@@ -24,6 +24,7 @@ from functools import cached_property
 from pathlib import Path
 
 import jax
+from jax import monitoring
 
 ITEM_BITS = {
     "pred": 8, "token": 0, "s2": 2, "u2": 2, "s4": 4, "u4": 4, "s8": 8, "u8": 8, "s16": 16, "u16": 16, "bf16": 16,
@@ -614,8 +615,29 @@ def compiled(function: Callable, *args, donate: int | Sequence[int] = ()) -> Rep
     return _report(jax.jit(function, donate_argnums=donate).lower(*args), jax.default_backend())
 
 
+def fresh(function: Callable) -> Callable:
+    """`function` under `jax.jit`, with nothing compiled yet, whatever has been compiled of it before."""
+    return jax.jit(lambda *args: function(*args))
+
+
+def operations(function: Callable, *args) -> int:
+    """How many operations `function` consists of as written, views of arrays not counted.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> operations(lambda x: jnp.exp(x * x) + 1, jax.ShapeDtypeStruct((8,), "float32"))
+    3
+    """
+    return len(_written_kernels(jax.jit(function).lower(*args)))
+
+
+def _written_kernels(lowered):
+    return _walk(parse(lowered.as_text(dialect="hlo")), as_written=True)[0]
+
+
 def _report(lowered, target):
-    before = _walk(parse(lowered.as_text(dialect="hlo")), as_written=True)[0]
+    before = _written_kernels(lowered)
     done = lowered.compile()
     memory, costs = done.memory_analysis(), done.cost_analysis() or {}
     costs = costs[0] if isinstance(costs, list) else costs
@@ -657,7 +679,7 @@ def _on_event(name, seconds, **_):
             compiles.seconds += seconds
 
 
-jax.monitoring.register_event_duration_secs_listener(_on_event)
+monitoring.register_event_duration_secs_listener(_on_event)
 
 
 @contextlib.contextmanager
