@@ -3,6 +3,7 @@
 import importlib
 
 _HOMES = {
+    "contiguous": ("Contiguous",),
     "pager": ("Copy", "NeverFits", "Opened", "OutOfBlocks", "Pager", "UnknownSequence", "Waste"),
     "scheduler": ("Executor", "Request", "Scheduler", "Served", "Stalled", "Step", "serve"),
     "speculative": ("judge",),

@@ -62,17 +62,19 @@ class Waste:
         Slots of blocks that a sequence has reserved and not begun.
     internal : int
         Empty slots behind the last token of a sequence, in that token's block.
+    external : int
+        Slots that serve nobody because of where they lie. A pager has none: any block serves any sequence.
     cached : int
         Tokens of sequences that have ended, kept for sequences that begin like them. Any of them is given up when its
         block is needed, so they waste nothing.
     free : int
-        Slots that hold nothing and belong to nobody. None is too small to be used (no *external* fragmentation): any
-        block serves any sequence.
+        Slots that hold nothing and belong to nobody.
     """
 
     tokens: int
     reserved: int
     internal: int
+    external: int
     cached: int
     free: int
 
@@ -394,6 +396,7 @@ class Pager:
             tokens=tokens,
             reserved=reserved * size,
             internal=len(filled) * size - tokens,
+            external=0,
             cached=len(self._left) * size,
             free=len(self._empty) * size,
         )

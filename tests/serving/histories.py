@@ -26,7 +26,7 @@ def check(pager):
     assert not any(pager._pages[block] for block in pager._empty)
     assert all(pager._pages[page.block] is page for page in pager._found.values()), "what can be found is in its block"
     waste = pager.waste()
-    total = waste.tokens + waste.reserved + waste.internal + waste.cached + waste.free
+    total = waste.tokens + waste.reserved + waste.internal + waste.external + waste.cached + waste.free
     assert total == pager.num_blocks * pager.block_tokens
 
 

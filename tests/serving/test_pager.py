@@ -83,7 +83,7 @@ def test_sequences_that_begin_alike_share_full_blocks_also_after_the_first_has_e
     pager.free("a")
     pager.free("b")
     assert pager.num_free == 8
-    assert pager.waste() == Waste(tokens=0, reserved=0, internal=0, cached=4, free=12)
+    assert pager.waste() == Waste(tokens=0, reserved=0, internal=0, external=0, cached=4, free=12)
     assert opened(pager, "c", [1, 2, 9, 9, 9]) == 2
     assert opened(pager, "d", [2, 1, 3, 4, 5]) == 0
 
@@ -256,7 +256,7 @@ def test_reserved_slots_are_there_when_the_guesses_are_taken():
     pager.grow("a", 14)
     pager.reserve("a", 1 + 4)  # one token and four guesses behind 14: a second block
     assert len(pager.table("a")) == 2
-    assert pager.waste() == Waste(tokens=14, reserved=16, internal=2, cached=0, free=96)
+    assert pager.waste() == Waste(tokens=14, reserved=16, internal=2, external=0, cached=0, free=96)
     pager.grow("a", 2)  # one accepted
     pager.release("a")
     assert len(pager.table("a")) == 1
@@ -270,9 +270,9 @@ def test_waste_counts_what_is_shared_once_and_adds_up_to_the_pool():
     pager = Pager(8, 4)
     pager.grow("a", 6)
     pager.fork("a", "b")
-    assert pager.waste() == Waste(tokens=6, reserved=0, internal=2, cached=0, free=24)
+    assert pager.waste() == Waste(tokens=6, reserved=0, internal=2, external=0, cached=0, free=24)
     pager.grow("b", 1)
-    assert pager.waste() == Waste(tokens=4 + 2 + 3, reserved=0, internal=3, cached=0, free=20)
+    assert pager.waste() == Waste(tokens=4 + 2 + 3, reserved=0, internal=3, external=0, cached=0, free=20)
 
 
 @pytest.mark.parametrize(
