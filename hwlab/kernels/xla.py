@@ -342,7 +342,7 @@ class Report:
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """What is started, in order of the text; loops are entered."""
+        """What is started, in order of the text; loops are entered, and all branches of a conditional."""
         return self._walked[0]
 
     @property
@@ -445,7 +445,10 @@ def _trips(op, program, ops):
     def constant(name, scope):
         found = _through_copies(name, scope)
         if found.opcode == "get-tuple-element":
-            found = _through_copies(start.operands[int(found.attribute("index"))], ops)
+            index = int(found.attribute("index"))
+            if not _is_element(after.operands[index], index, body):
+                return None  # the body changes it
+            found = _through_copies(start.operands[index], ops)
         return int(found.literal) if found.opcode == "constant" else None
 
     counter = _through_copies(compare.operands[0], condition)

@@ -128,6 +128,21 @@ def test_trips_are_read_from_the_program_only_where_they_are_certain(step, start
     assert product.times == (trips or 1) and product.flop == 2 * 8**3
 
 
+def test_a_limit_that_the_loop_itself_moves_is_no_trip_count():
+    kept = WHILE.format(step=1, start=0).replace("s32[], f32[8,8]", "s32[], s32[], f32[8,8]")
+    kept = kept.replace("index=1", "index=2").replace(
+        "%limit = s32[] constant(7)", "%limit = s32[] get-tuple-element(%c), index=1"
+    )
+    kept = kept.replace("tuple(%zero, %p)", "tuple(%zero, %seven, %p)").replace(
+        "  %zero", "  %seven = s32[] constant(7)\n  %zero"
+    )
+    body = "  %m = s32[] get-tuple-element(%b), index=1\n  %more = s32[] add(%m, %step)\n  ROOT %t"
+    kept = kept.replace("  ROOT %t", body)
+    moves = kept.replace("tuple(%next, %y)", "tuple(%next, %more, %y)")
+    stays = kept.replace("tuple(%next, %y)", "tuple(%next, %m, %y)")
+    assert xla._walk(parse(stays))[1] == (7,) and xla._walk(parse(moves))[1] == (None,)
+
+
 def test_a_product_that_a_tpu_calls_a_convolution_counts_the_same():
     def flop(right, attributes, result="bf16[8,128,256]{2,1,0}", left="bf16[8,128,64]{2,1,0}"):
         text = f"""HloModule m
