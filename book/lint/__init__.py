@@ -29,6 +29,7 @@ PAGE_RULES = {
     "breaks": (chapter.breaks, ("chapter",)),
     "keep": (chapter.keep, ("chapter",)),
     "lab": (chapter.lab, ("chapter", "lab")),
+    "measured": (chapter.measured, ("lab",)),
     # Numbers and symbols
     "typed-number": (numbers.typed_number, MYST),
     "answer-above": (numbers.answer_above, ("chapter",)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -247,3 +248,12 @@ def lab(page: Page, book) -> Iterator[tuple[int, str]]:
         yield page.title.line, f"stores {len(held)} outputs that are the same everywhere; six are the least"
     if not [*live(page, "explorer"), *live(page, "machine")]:
         yield page.title.line, "uses no widget; move an explorer or a machine from Python"
+
+
+def measured(page: Page, book) -> Iterator[tuple[int, str]]:
+    """A cell of a lab that times something, its output not compared, is followed by one that asserts a wide band."""
+    cells = [*page.of("cell"), None]
+    for cell, after in pairwise(cells):
+        times = "nbval-ignore-output" in cell.options.get("tags", "") and re.search(r"perf_counter|seconds", cell.text)
+        if times and (after is None or not re.search(r"^\s*assert\b", after.text, re.M)):
+            yield cell.line, "measures, and nothing holds what it found; let the next cell assert a wide band"

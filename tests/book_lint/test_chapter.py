@@ -221,3 +221,23 @@ def test_a_lab_stores_six_outputs_and_uses_a_widget(faults):
     assert says(["1"] * 6 + [figure("machine")]) == []
     assert says(["1"] * 4 + [figure("machine")]) == ["stores 5 outputs that are the same everywhere"]
     assert says(["1"] * 6) == ["uses no widget"]
+
+
+@pytest.mark.parametrize(
+    ("tags", "first", "second", "found"),
+    [
+        ("[nbval-ignore-output]", "seconds = 1", "assert seconds < 9", []),
+        ("[nbval-ignore-output]", "t = perf_counter()", "print(t)\nassert t", []),
+        ("[nbval-ignore-output]", "seconds = 1", "# to assert it is too soon", [5]),
+        ("[nbval-ignore-output]", "explorer", "print(1)", []),  # which measures nothing
+        ("[hide-input]", "seconds = 1", "print(1)", []),  # which is compared
+    ],
+)
+def test_what_a_lab_measures_is_held_within_a_band(lines, tags, first, second, found):
+    cells = f"```{{code-cell}} ipython3\n:tags: {tags}\n{first}\n```\n\n```{{code-cell}} ipython3\n{second}\n```\n"
+    assert lines(chapter.measured, f"# T\n\n{cells}", kind="lab", outputs=["", ""]) == found
+
+
+def test_a_measurement_at_the_end_of_a_lab_is_held_by_nothing(lines):
+    cell = "```{code-cell} ipython3\n:tags: [nbval-ignore-output]\nseconds = 1\n```\n"
+    assert lines(chapter.measured, f"# T\n\n{cell}", kind="lab", outputs=[""]) == [5]
