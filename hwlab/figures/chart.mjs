@@ -1,5 +1,5 @@
 // Draws a chart as wide as its place.
-import { element, fonts, onWidth } from "./controls.mjs";
+import { element, fonts, onWidth, report } from "./controls.mjs";
 import { draw } from "./vega.mjs";
 
 async function render({ model, el }) {
@@ -12,6 +12,8 @@ async function render({ model, el }) {
   if (slot.clientWidth) await fit(slot.clientWidth);
   el.view = view;
   const stop = onWidth(slot, fit);
+  const wrong = report(() => el.querySelector(".hw-caption").textContent.slice(0, 100)); // a chart has no address
+  if (wrong) el.querySelector(".hw-more").append(wrong);
   return () => { stop(); view.finalize(); };
 }
 

@@ -113,15 +113,20 @@ export function address({ inPage, name, version, read, write }) {
     }
     setTimeout(() => { note.textContent = ""; }, 4000);
   } }, "Copy link");
-  const form = document.querySelector('meta[name="hw-report"]')?.content; // where the book's repository is known
-  const wrong = form ? element("a", { class: "hw-link", href: form, onclick: ({ currentTarget }) => {
-    currentTarget.href = form.replaceAll("%7Bkey%7D", encodeURIComponent(`figure ${here().slice(1)}`));
-  } }, "Report this number") : null;
+  const wrong = report(() => here().slice(1));
   const printed = element("a", { class: "hw-address" }); // paper says where this state can be moved on
   const print = () => { printed.href = here(); printed.textContent = printed.href; };
   addEventListener("beforeprint", print);
   const stop = () => { removeEventListener("hashchange", follow); removeEventListener("beforeprint", print); };
   return { follow, keep, stop, nodes: [button, note, wrong, printed].filter(Boolean) };
+}
+
+/** A link with which a reader reports a number of a figure, named by `key()` then; null where no repository is known. */
+export function report(key) {
+  const form = document.querySelector('meta[name="hw-report"]')?.content;
+  return form ? element("a", { class: "hw-link no-print", href: form, onclick: ({ currentTarget }) => {
+    currentTarget.href = form.replaceAll("%7Bkey%7D", encodeURIComponent(`figure ${key()}`));
+  } }, "Report this number") : null;
 }
 
 function decoded(text) {

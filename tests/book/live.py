@@ -7,8 +7,8 @@ HEAD = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8
 TAIL = '</article></div></div></main><script type="module" src="_static/web/live.mjs"></script></html>'
 
 
-def open_live(open_page, *elements, fragment="", **options):
-    """A page with `elements` (explorers, machines, charts), ready; the address ends in `fragment`.
+def open_live(open_page, *elements, fragment="", meta="", **options):
+    """A page with `elements` (explorers, machines, charts), ready; `meta` comes first, the address ends in `fragment`.
 
     It stands at the root of the built site, whose style and modules it loads, and records what `open_page` records.
     """
@@ -16,7 +16,7 @@ def open_live(open_page, *elements, fragment="", **options):
     blocks = (
         f'<div class="admonition block move">{element._repr_mimebundle_()["text/html"]}</div>' for element in elements
     )
-    html = HEAD + "".join(blocks) + TAIL
+    html = HEAD + meta + "".join(blocks) + TAIL
     url = page.url.replace("genindex", "live-elements")
     page.route(url, lambda route: route.fulfill(body=html, content_type="text/html"))
     page.goto(url + fragment, wait_until="load")

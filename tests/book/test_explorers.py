@@ -2,6 +2,7 @@
 
 import random
 import re
+from urllib.parse import unquote
 
 import pytest
 
@@ -279,3 +280,18 @@ def test_the_module_for_a_kernel_draws_the_same(open_page):
     page.wait_for_timeout(400)
     assert "#" not in page.url and page.get_by_role("button", name="Copy link").count() == 0  # a notebook's own address
     assert page.problems == [] and page.foreign == []
+
+
+def test_a_number_of_a_figure_can_be_reported_by_its_state_or_by_its_caption(open_page):
+    form = "https://github.com/owner/name/issues/new?title=Number%3A%20%7Bkey%7D"
+    meta = f'<meta name="hw-report" content="{form}">'
+    page = open_live(open_page, batch_explorer(), show(flop_by_context()), meta=meta)
+    explorer, chart = page.locator(".hw-live").all()
+    caption = chart.locator(".hw-caption").inner_text()[:100]
+    for figure, key in ((explorer, "hw:batch:v1:tokens=1;"), (chart, caption)):
+        link = figure.get_by_role("link", name="Report this number")
+        link.evaluate("link => link.addEventListener('click', event => event.preventDefault())")
+        link.click()
+        assert unquote(link.get_attribute("href")).startswith(f"{unquote(form.split('%7B')[0])}figure {key}")
+    bare = open_live(open_page, batch_explorer(), show(flop_by_context()))
+    assert bare.get_by_role("link", name="Report this number").count() == 0
