@@ -118,6 +118,7 @@ def contents(articles: dict[str, Tag]) -> Tag:
             f'<p class="level-{heading.name[1]}"><a href="#{place(heading)}">'
             f'<span>{escape(words(heading))}</span><span class="page-number"></span></a></p>'
             for path in paths
+            if path in articles
             for heading in articles[path].select("h1, h2")
         ]
     text = f'<article class="bd-article contents" id="contents"><h1>Contents</h1>{"".join(lines)}</article>'
@@ -137,10 +138,12 @@ def merged(site: Path, config: dict) -> str:
     FileNotFoundError
         If a page of the contents is not in `site`.
     """
-    order = pages()
+    soups = {path: page(site / path) for path in pages()}
+    # Paper knows nothing of what a reader has answered
+    order = [path for path, soup in soups.items() if not soup.select_one(".your-progress")]
     articles, sheets, rules = {}, {}, []
     for path in order:
-        soup = page(site / path)
+        soup = soups[path]
         for sheet in soup.select('link[rel="stylesheet"]'):
             sheet["href"] = posixpath.normpath(posixpath.join(posixpath.dirname(path), sheet["href"]))
             sheets[sheet["href"]] = str(sheet)
