@@ -60,7 +60,8 @@ window.access = (() => {
     return found;
   }
 
-  /** Text that axe leaves open, in drawings and in pseudo-elements, below 4.5:1; lines and marks of charts below 3:1. */
+  /** Text that axe leaves open, in drawings and in pseudo-elements, and each colour of code, below 4.5:1; lines and marks
+   *  of charts below 3:1. */
   function contrasts() {
     const faults = [];
     let count = 0;
@@ -77,6 +78,12 @@ window.access = (() => {
         if (!/^"[^"]*[\p{L}\p{N}]/u.test(style.content) || style.display === "none") continue;
         judge(`${name(el)}${part}`, rgba(style.color), over(rgba(style.backgroundColor), ground(el)), 4.5);
       }
+    }
+    const told = new Set(); // of code axe sees a quarter in each view
+    for (const token of all(".highlight span[class]")) {
+      const [ink, paper] = [getComputedStyle(token).color, ground(token)];
+      if (told.size === told.add(`${ink} ${paper}`).size) continue;
+      judge(name(token), over(rgba(ink), paper), paper, 4.5);
     }
     const marks = ".hw-slot :is(.mark-line path, .mark-rule line, .mark-symbol path, .mark-rect path)";
     for (const mark of all(marks)) {
@@ -217,12 +224,13 @@ window.access = (() => {
   // ---- States -------------------------------------------------------------------------------------------------------
   function unfold() { for (const details of document.querySelectorAll("details")) details.open = true; }
   /** Takes all but one share in `of` out of long runs of things of one make; `whole` puts them back. */
+  const RUNS = [[".chip-table", ":scope > tbody"], ["tbody", ":scope > tr"], ["body", "dl.py:not(dl.py dl.py)"]]; // a class with its methods
+  const FOR_AXE = [...RUNS, ["body", "mjx-container"], ["body", ".highlight"]]; // which take most of its time
   const away = [];
   function whole() { for (const [place, item] of away.splice(0).reverse()) place.replaceWith(item); }
-  function thin(share, of) {
+  function thin(share, of, runs = RUNS) {
     whole();
-    const entries = "dl.py:not(dl.py dl.py)"; // a class with its methods is one
-    for (const [parent, alike] of [[".chip-table", ":scope > tbody"], ["tbody", ":scope > tr"], ["body", entries]])
+    for (const [parent, alike] of runs)
       for (const list of document.querySelectorAll(parent)) {
         const items = [...list.querySelectorAll(alike)];
         if (items.length < 12) continue;
@@ -235,7 +243,7 @@ window.access = (() => {
       }
   }
   async function axe(share, of) {
-    thin(share, of);
+    thin(share, of, FOR_AXE);
     for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame); // the page sees what is back
     const { violations } = await window.axe.run({ resultTypes: ["violations"] });
     return violations.flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`));

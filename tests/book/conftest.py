@@ -2,14 +2,13 @@
 
 import os
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from book import chromium
 from book.serve import serve
-from tests.book.project import ROOT, make
+from tests.book.project import ROOT, make, watch
 
 
 def pytest_collection_modifyitems(config, items):
@@ -29,7 +28,10 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def site():
     """Folder of the built book; `make book` builds it where it is older than its sources."""
-    make("book")
+    try:
+        make("book")
+    except RuntimeError:
+        pytest.fail("the book does not build: test_build.py says why", pytrace=False)
     return ROOT / "_build" / "html"
 
 
@@ -55,10 +57,9 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, site_url):
-    """``open_page("book/chips.html", width=375, dark=True)``: a loaded page that keeps a list of what went wrong.
+    """``open_page("book/chips.html", width=375, dark=True)``: a loaded page, watched for what goes wrong on it.
 
-    `page.foreign` holds the addresses asked of other hosts; `page.problems` console errors, uncaught errors, answers
-    of 400 and above and requests that failed. More keywords go to Playwright's `new_context`.
+    More keywords go to Playwright's `new_context`.
     """
     contexts = []
 
@@ -68,27 +69,7 @@ def open_page(browser, site_url):
         )
         contexts.append(context)
         page = context.new_page()
-        page.foreign, page.problems = [], []
-
-        def on_request(request):
-            parts = urlsplit(request.url)
-            if parts.scheme not in ("data", "blob", "about") and parts.hostname != "127.0.0.1":
-                page.foreign.append(request.url)
-
-        def on_response(response):
-            if response.status >= 400:
-                page.problems.append(f"{response.status} {response.url.removeprefix(site_url)}")
-
-        def on_failure(request):
-            if request.failure != "net::ERR_ABORTED":  # left by the page itself
-                page.problems.append(f"{request.failure} {request.url.removeprefix(site_url)}")
-
-        context.on("request", on_request)
-        context.on("response", on_response)
-        context.on("requestfailed", on_failure)
-        context.on("console", lambda message: message.type == "error" and page.problems.append(message.text[:300]))
-        context.on("weberror", lambda error: page.problems.append(str(error.error)[:300]))
-        page.on("websocket", lambda socket: page.foreign.append(socket.url))
+        watch(page, site_url)
         page.goto(f"{site_url}/{path}", wait_until="load")
         return page
 

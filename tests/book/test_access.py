@@ -2,7 +2,7 @@
 
 One page is opened a path and looked at in many ways, for loading is what takes the time; the tests of a page leave it
 as they found it. Of long runs of one make (chips, rows, entries of the reference) a quarter is looked at in most ways;
-axe sees another quarter in each of its four views. What the tests ask is in access.js.
+axe sees another quarter in each of its four views, of formulas and code too. What the tests ask is in access.js.
 """
 
 import io
@@ -14,7 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from tests.book.project import ROOT, pages, settle
+from tests.book.project import ROOT, pages, settle, watch
 
 COVER, CHAPTER, CATALOGUE, LAB = "book/index.html", "book/02-matmul.html", "book/chips.html", "notebooks/02-matmul.html"
 RESULTS = "search.html?q=roofline"
@@ -35,6 +35,7 @@ def visited(request, browser, site_url):
     """A page with all its lazy parts, and `access` in it."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
     page = context.new_page()
+    watch(page, site_url)
     page.goto(f"{site_url}/{request.param}", wait_until="load")
     if request.param == RESULTS:
         page.wait_for_selector("#search-results li a")
@@ -204,6 +205,11 @@ def test_a_thumb_can_hit_every_target(view):
     found = view.evaluate("access.sizes()")
     assert found["faults"] == []
     assert found["count"] > 0
+
+
+def test_nothing_went_wrong_and_no_other_host_was_asked(visited):
+    """In all that the tests above did."""
+    assert (visited.foreign, visited.problems) == ([], [])
 
 
 STEP = """() => {
