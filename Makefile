@@ -42,7 +42,7 @@ test: $(VENV)/ready $(TPU)
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/python -m book.chromium
-	$(BIN)/python -m pytest -n 2 -rfEs --nbval --nbval-current-env README.md hwlab book/lint tests notebooks
+	$(BIN)/python -m pytest -n 2 --max-worker-restart 0 -rfEs --nbval --nbval-current-env README.md hwlab book/lint tests notebooks
 
 bench: $(SITE)/built
 	@$(BIN)/python -m benchmarks $(ONLY)
