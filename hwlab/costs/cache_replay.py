@@ -508,9 +508,9 @@ def _rank(groups):
 def _distances(earlier, near=0):
     """Other lines touched since the access before to the same line, -1 if there was none; 0 if it is `near`.
 
-    Those lines are the accesses since then whose own line was used before no later than then. An access is near if the
-    one before to its line is at most so many accesses back: it spans few others, and that it is one of those of a far
-    access depends on where the latter began only. So near ones need no more than a running sum.
+    Each of those lines has one access since then whose own line was used last before then. Such an access spans the
+    place where the count begins. It is near if it spans at most `near` accesses: then it spans that place and not the
+    one where the count ends, and a running sum of spans tells how many do. Only the far ones need to be ranked.
     """
     import numpy as np
 
@@ -547,15 +547,17 @@ def _smaller_before(permutation):
     places = np.arange(size, dtype=np.int32)
     found = np.zeros(size, np.int32)
     for bit in reversed(range(max(0, size - 1).bit_length())):
+        nodes = places[:: 2 << bit]
+        lengths = np.diff(nodes, append=size)
         one = (order >> bit & 1).astype(bool)
-        zeros = np.cumsum(~one, dtype=np.int32)  # those before an element and itself
-        node = places >> (bit + 1) << (bit + 1)
-        smaller = zeros - np.repeat(
-            zeros[node[:: 2 << bit] - 1] * (node[:: 2 << bit] > 0), np.diff(np.append(node[:: 2 << bit], size))
-        )
-        np.add(found, smaller, out=found, where=one)
+        zeros = np.cumsum(~one, dtype=np.int32)
+        zeros -= np.repeat(
+            np.append(np.int32(0), zeros[nodes[1:] - 1]), lengths
+        )  # in a node: up to an element, with it
+        np.add(found, zeros, out=found, where=one)
+        node = np.repeat(nodes, lengths)
         middle = np.minimum(node + (1 << bit), size)
-        to = np.where(one, middle + (places - node) - smaller, node + smaller - 1)
+        to = np.where(one, middle + (places - node) - zeros, node + zeros - 1)
         parted, counted = np.empty_like(order), np.empty_like(found)
         parted[to], counted[to] = order, found
         order, found = parted, counted
