@@ -260,7 +260,7 @@ def launch_explorer(chips: Sequence[str] = GPUS) -> Explorer:
     memories = {id: _Memory(name=_short(chip(id)), bytes_per_s=chip(id).memory_bytes_per_s) for id in chips}
     return explore(
         chain_time,
-        x=Axis("elements", 2**10, 2**28, 2**18, step=1, scale="log", title="Elements, bf16"),
+        x=Axis("elements", 2**10, 2**28, 2**18, step=1, scale="log", title="Elements, bf16", prefix=True),
         y=Result("Time", "s", low=1e-6, high=1e-1, scale="log", prefix=True),
         sliders=[
             Choice("chip", memories, chips[0], title="Chip"),
