@@ -77,10 +77,10 @@ const decimals = (value) => (value === null ? "−∞" : value.toFixed(2).replac
 function running(frame) {
   const wide = 262, row = 21, room = frame.kernel === "blocks" ? Math.min(frame.blocks[0], frame.shape[0]) : 1;
   const text = (x, y, what, attributes = {}) => words(x, y, what, { "font-size": 16, ...attributes });
-  const right = { "text-anchor": "end" }, columns = [106, 182, wide];
+  const right = { "text-anchor": "end" }, columns = [116, 190, wide];
   const below = 50 + room * row;
   const picture = svg("svg", { viewBox: `0 0 ${wide} ${below + 172}`, "aria-hidden": "true" }, text(0, 16, "Query"),
-    ...["max m", "scale", "sum l"].map((title, i) => text(columns[i], 16, title, right)));
+    ...["maximum", "scale", "sum"].map((title, i) => text(columns[i], 16, title, right)));
   const known = frame.kernel === "blocks" || frame.phase !== "scores";
   frame.most.forEach((most, i) => {
     const y = 38 + i * row, own = i === frame.focus ? { "font-weight": 600, fill: INK } : {};

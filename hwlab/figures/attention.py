@@ -260,9 +260,9 @@ class _Telling:
                     f"exp({_short(old)} − {_bracketed(most)}) = {_short(factor)}, as if it had been known all along."
                 )
             return says, [
-                f"m = max({'−∞' if old == -inf else _short(old)}, scores) = {_short(most)}",
+                f"maximum = max({'−∞' if old == -inf else _short(old)}, scores) = {_short(most)}",
                 f"scale = exp({'−∞' if old == -inf else _short(old)} − {_bracketed(most)}) = {_short(factor)}; "
-                f"l = {_short(sum_before)} × {_short(factor)} = {_short(total)}",
+                f"sum = {_short(sum_before)} × {_short(factor)} = {_short(total)}",
             ]
         if step.phase == "add":
             weights = [
@@ -273,10 +273,10 @@ class _Telling:
             terms = " + ".join(_short(weight) for weight in weights)
             added = step.sums[focus][0] - before.sums[focus][0]
             return (
-                f"The weights exp(score − m) join the sums: {_short(sum(weights))} for query {query}, which makes "
-                f"{_short(total)}. The values, so weighted, join the weighted values.",
+                f"The weights exp(score − maximum) join the sums: {_short(sum(weights))} for query {query}, which "
+                f"makes {_short(total)}. The values, so weighted, join the weighted values.",
                 [
-                    f"l = {_short(before.total[focus])} + {terms} = {_short(total)}",
+                    f"sum = {_short(before.total[focus])} + {terms} = {_short(total)}",
                     f"o[0] = {_short(before.sums[focus][0])} + {_bracketed(added)} = {_short(step.sums[focus][0])}",
                 ],
             )
@@ -286,7 +286,7 @@ class _Telling:
             seen, each = seen.replace("they", "it"), each.replace("each", "it")
         return (
             f"{_capital(rows)} {'have' if step.rows[1] - step.rows[0] > 1 else 'has'} seen {seen}: {each}.",
-            [f"o[0] / l = {_short(before.sums[focus][0])} / {_short(total)} = {_short(step.sums[focus][0])}"],
+            [f"o[0] / sum = {_short(before.sums[focus][0])} / {_short(total)} = {_short(step.sums[focus][0])}"],
         )
 
     def of_three(self, step, before, focus):
@@ -303,7 +303,7 @@ class _Telling:
             return (
                 f"Second kernel: the scores of query {query} come back, {size} bytes, "
                 f"and go out again as weights, {size} more.",
-                [f"m = {_short(step.most[0])}; l = {_short(step.total[0])}"],
+                [f"maximum = {_short(step.most[0])}; sum = {_short(step.total[0])}"],
             )
         return (
             f"Third kernel: the weights of query {query} come back, {size} bytes, weigh the values, "
