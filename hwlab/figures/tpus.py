@@ -19,12 +19,14 @@ from hwlab.figures.theme import DASHES, SERIES
 from hwlab.formula import ceil, maximum, number, si, text, where
 from hwlab.specs.chips import Chip, chip
 from hwlab.specs.technology import operation
+from hwlab.studies.tpu_v1 import Prediction
 
 GENERATIONS = ("tpu-v1", "tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", "tpu-8t", "tpu-8i")
 """In the order in which they came."""
 
 MEANWHILE, IN_TURN = "the next tile loads meanwhile", "one tile after another"
 
+_COUNT = ("none", "one", "two", "three", "four", "five", "six")
 _SHAPES = ("circle", "square", "triangle-up", "cross", "stroke", "triangle-down")
 
 
@@ -404,6 +406,42 @@ def padding_by_programs(least: int = 64, most: int = 8192) -> alt.LayerChart:
         description=f"One program for {most:,} pads by {number(by['one']['padding, %'])} %, powers of two with "
         f"{two['programs']} programs by {number(two['padding, %'], 2)} %, and steps of 128 with {fine['programs']} by "
         f"{number(fine['padding, %'], 2)} %.",
+    )
+
+
+def applications(found: Sequence[Prediction]) -> alt.LayerChart:
+    """Rates of the six applications of the TPU v1 paper: what was measured, the roofline, and the array's cycles.
+
+    Examples
+    --------
+    >>> from hwlab.studies.tpu_v1 import predictions
+    >>> applications(predictions()).description
+    'Of six applications on a TPU v1 the array model comes within a factor of 1.4 of five; CNN1 runs 5 times slower.'
+    """
+    kinds = ["measured", "roofline", "array and stalls"]
+    rows = [
+        {"application": p.application.name, "what": what, "TOP/s": rate / 1e12}
+        for p in found
+        for what, rate in zip(kinds, (p.application.op_per_s, p.roofline_op_per_s, p.array_op_per_s), strict=True)
+    ]
+    by_error = sorted(found, key=lambda p: max(p.array_factor, 1 / p.array_factor))
+    *near, far = by_error
+    within = max(near[-1].array_factor, 1 / near[-1].array_factor)
+    legend = alt.Legend(title=None)
+    return alt.layer(
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(size=110, strokeWidth=2)
+        .encode(
+            alt.X("TOP/s:Q", title="Rate, 10¹² operations a second", scale=_log(2, 120), axis=_ticks(3, 10, 30, 100)),
+            alt.Y("application:N", sort=None, title=None),
+            alt.Color("what:N", sort=None, scale=alt.Scale(domain=kinds, range=list(SERIES[:3])), legend=legend),
+            alt.Shape("what:N", sort=None, scale=alt.Scale(domain=kinds, range=list(_SHAPES[:3])), legend=legend),
+        ),
+        height=alt.Step(34),
+        data=alt.Data(values=rows),
+        description=f"Of {_COUNT[len(found)]} applications on a TPU v1 the array model comes within a factor of "
+        f"{number(within, 2)} of {_COUNT[len(near)]}; {far.application.name} runs {number(far.array_factor, 2)} times "
+        "slower.",
     )
 
 
