@@ -29,7 +29,7 @@ def rows_until_it_is_fed():
 
 def flop_per_joule_of_v4_over_h100():
     v4, h100 = chip("tpu-v4"), chip("h100-sxm")
-    watts = v4.figure("measured_watts.max").value
+    watts = v4.figure("measured_watts.mean").value
     tpu = v4.peak("bf16") / watts
     gpu = h100.peak("bf16") / h100.tdp_watts
     return tpu / gpu
@@ -123,8 +123,8 @@ GUESSES = (
         high=100,
         facts=energy_facts,
         reveal="""
-            {{tpu}} at {{most}} is {{by_most}} times the operations a joule of {{gpu}} at {{tdp}}. By the mean of
-            {{mean}} it is {{by_mean}} times. Peak over power is not energy for a token, but it is no 3 to 4.
+            {{tpu}} at {{mean}} is {{by_mean}} times the operations a joule of {{gpu}} at {{tdp}}. Peak over power is no
+            energy of a token, but this is far from 3 or 4. And the two powers are not of one kind.
             """,
     ),
     Prediction(
@@ -152,7 +152,12 @@ def peak_of_v1():
 
 
 def peak_facts():
-    return {"macs": f"{256 * 256:,}", "peak": si(peak_of_v1(), "FLOP/s"), "printed": si(92e12, "FLOP/s")}
+    return {
+        "macs": f"{256 * 256:,}",
+        "clock": si(700e6, "Hz"),
+        "peak": si(peak_of_v1(), "FLOP/s"),
+        "printed": si(92e12, "FLOP/s"),
+    }
 
 
 def cycle_of_the_last_result():
@@ -267,16 +272,16 @@ def v5p_facts():
     }
 
 
-def v4_at_its_mean():
+def v4_at_its_most():
     v4, h100 = chip("tpu-v4"), chip("h100-sxm")
-    watts = v4.figure("measured_watts.mean").value
+    watts = v4.figure("measured_watts.max").value
     gpu = h100.peak("bf16") / h100.tdp_watts
     return v4.peak("bf16") / watts / gpu
 
 
 def sparse_h100_ratio():
     h100 = chip("h100-sxm")
-    return v4_at_its_mean() * h100.peak("bf16") / h100.figure("sparse_peak_flop_per_s.bf16").value
+    return v4_at_its_most() * h100.peak("bf16") / h100.figure("sparse_peak_flop_per_s.bf16").value
 
 
 EXERCISES = (
@@ -289,8 +294,8 @@ EXERCISES = (
         facts=peak_facts,
         hint="How many multipliers, how often a second, and how many operations is one multiply-accumulate?",
         solution="""
-            {{macs}} multiply-accumulates, 0.7 × 10⁹ times a second, two operations each: {{peak}}. The paper rounds it
-            to {{printed}}.
+            {{macs}} multiply-accumulates at {{clock}}, two operations each: {{peak}}. The paper rounds it to
+            {{printed}}.
             """,
         mistakes=(
             Mistake(
@@ -395,7 +400,9 @@ EXERCISES = (
                 reply="You counted multiply-accumulates. Each is two operations, as in the peak.",
             ),
             Mistake(value=lambda: 92e12, reply="That is the peak. With 200 rows the weights do not arrive that fast."),
-            Mistake(value=lambda: 2 * 200 * 34e9 / 8, reply="You divided by eight, but 34 GB/s are bytes already."),
+            Mistake(
+                value=lambda: 2 * 200 * 34e9 / 8, reply="You divided by eight, but the bandwidth is in bytes already."
+            ),
         ),
     ),
     Numeric(
@@ -528,16 +535,16 @@ EXERCISES = (
         ),
     ),
     Numeric(
-        id="tpus-joules-by-mean",
-        title="the ratio as the source means it",
+        id="tpus-joules-at-most",
+        title="like with like",
         label="FLOP a joule, TPU over GPU",
-        answer=v4_at_its_mean,
+        answer=v4_at_its_most,
         unit="times",
         facts=energy_facts,
         hint="Divide each chip's dense peak by its watts, then the TPU's quotient by the GPU's.",
         solution="""
-            {{v4_joule}} over {{h100_joule}} TFLOP a joule. It divides a peak that no work reaches by a mean over much
-            lighter work, so it flatters the TPU; and still it is far from 3.
+            {{tpu}} / {{most}} over {{gpu}} / {{tdp}}: the two chips do as much with a joule. By the TPU's mean of
+            {{mean}} it would be {{by_mean}} times, which divides a peak that no work reaches by a mean over lighter work.
             """,
         mistakes=(
             Mistake(
@@ -546,13 +553,12 @@ EXERCISES = (
             ),
             Mistake(
                 value=flop_per_joule_of_v4_over_h100,
-                reply="You took the highest power that was measured. The source takes the mean.",
+                reply="You took the mean power of the TPU. Asked is the highest that was measured.",
             ),
             Mistake(
-                value=lambda: chip("h100-sxm").tdp_watts / chip("tpu-v4").figure("measured_watts.mean").value,
+                value=lambda: chip("h100-sxm").tdp_watts / chip("tpu-v4").figure("measured_watts.max").value,
                 reply="That is the ratio of the powers. The faster chip also does more in that second.",
             ),
-            Mistake(value=lambda: 1 / v4_at_its_mean(), reply="You divided the GPU's quotient by the TPU's."),
         ),
     ),
 )
@@ -786,7 +792,7 @@ CODE = (
         title="the bucket of a length, as a function",
         answer=padded_length,
         draw=_draw_length,
-        hint="Begin with the smallest bucket and double it while it is too small. What of a length that just fits?",
+        hint="Begin with the smallest bucket and double it while it is too small. What of a length that fits exactly?",
         solution="A length equal to a bucket fits. One below the smallest bucket is padded up to that.",
         mutants=(
             Mutant(

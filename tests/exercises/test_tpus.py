@@ -20,7 +20,7 @@ def test_the_answers_are_those_worked_by_hand():
     by_hand = {
         "tpus-one-row": 1 / 511,  # 1 + 256 + 256 - 2 cycles
         "tpus-rows-to-feed": 1350,  # 65,536 / (34e9 / 700e6) = 1,349.3, and up
-        "tpus-joules": (275 / 192) / (989.4 / 700),
+        "tpus-joules": (275 / 170) / (989.4 / 700),
         "tpus-peak": 2 * 65536 * 700e6,
         "tpus-last-result": 10,  # 5 + 4 + 3 - 2
         "tpus-half-filled": 128 / 382,
@@ -30,7 +30,7 @@ def test_the_answers_are_those_worked_by_hand():
         "tpus-programs": 7 * 7 * 30,
         "tpus-2100": 1996 / 4096,
         "tpus-v5p": 459 / 275,
-        "tpus-joules-by-mean": (275 / 170) / (989.4 / 700),
+        "tpus-joules-at-most": (275 / 192) / (989.4 / 700),
         "tpus-review-ridge": 197 / 0.819,
         "tpus-review-line": 16,
         "tpus-review-peak": 7.168e12,
