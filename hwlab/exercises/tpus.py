@@ -544,7 +544,7 @@ EXERCISES = (
         hint="Divide each chip's dense peak by its watts, then the TPU's quotient by the GPU's.",
         solution="""
             {{tpu}} / {{most}} over {{gpu}} / {{tdp}}: the two chips do as much with a joule. By the TPU's mean of
-            {{mean}} it would be {{by_mean}} times, which divides a peak that no work reaches by a mean over lighter work.
+            {{mean}} it would be {{by_mean}} times, by a mean over work that is lighter than the peak.
             """,
         mistakes=(
             Mistake(
