@@ -385,7 +385,7 @@ def padding_by_programs(least: int = 64, most: int = 8192) -> alt.LayerChart:
     kinds = list(families)
     x = alt.X("programs:Q", title="Programs to compile and keep", scale=_log(0.8, 100), axis=_ticks(1, 10, 100))
     y = alt.Y(
-        "padding, %:Q", title="Padding, % of the real tokens", scale=_log(2, 500), axis=_ticks(3, 10, 30, 100, 300)
+        "padding, %:Q", title="Padding, % of the real tokens", scale=_log(2, 900), axis=_ticks(3, 10, 30, 100, 300)
     )
     data = alt.Chart(alt.Data(values=rows))
     points = data.mark_point(size=110).encode(
@@ -478,7 +478,7 @@ def first_and_second_calls(times: Mapping[str, tuple[float, float]]) -> alt.Laye
         height=alt.Step(32),
         data=alt.Data(values=rows),
         description="The first call with a new shape takes about "
-        f"{number(ratios[len(ratios) // 2], 1)} times as long as the second.",
+        f"{number(float(f'{ratios[len(ratios) // 2]:.1g}'))} times as long as the second.",
     )
 
 
