@@ -58,7 +58,7 @@ function head(frame) {
   const x = Math.max(MARGIN + d * cell, 40) + GAP, y = TOP + d * cell + GAP; // of the square
   const low = y + tall * cell + GAP, right = x + wide * cell + GAP;
   const [first, end] = frame.rows, [left, last] = frame.keys;
-  const name = (array, X, Y, attributes) => words(X, Y, NAME[array], { "font-weight": 600, fill: HUE[array], ...attributes });
+  const name = (array, X, Y, attributes) => words(X, Y, NAME[array], { "font-weight": 600, fill: INK, ...attributes });
   const middle = y + (first + frame.focus + 0.5) * cell + 5;
   return svg("svg", { viewBox: `-3 0 ${WIDE + 6} ${low + d * cell + 6}`, "aria-hidden": "true" },
     part("q", x - GAP - d * cell, y, tall, d, cell, frame, [first, end, 0, d]),
