@@ -299,7 +299,7 @@ class _Walk:
         held = scene.m * scene.k * scene.n / (count.folds * scene.rows * scene.columns * passing)
         says = (
             f"Done in {count.total} cycles, {number(100 * share)} % of what the MACs could do. "
-            f"With {'draining' if scene.dataflow == 'output' else 'loading'} hidden, {name}/({name} + R + C − 2) = "
+            f"With {'draining' if scene.dataflow == 'output' else 'loading'} hidden, {name}/({name} + r + c − 2) = "
             f"{passing}/{passing + scene.rows + scene.columns - 2} = {number(100 * hidden)} %"
         )
         if held < 1:

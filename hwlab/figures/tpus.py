@@ -189,7 +189,7 @@ def generations_table() -> Table:
                 _short(of),
                 str(of.year),
                 grid,
-                f"{si(of.peak(dtype), 'FLOP/s')}, {dtype}",
+                f"{si(of.peak(dtype), 'OP/s' if dtype == 'int8' else 'FLOP/s')}, {dtype}",
                 si(of.memory_bytes_per_s, "B/s"),
                 number(ridge(of, dtype)),
             ]

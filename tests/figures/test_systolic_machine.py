@@ -96,10 +96,10 @@ def test_the_scenes_hold_the_lesson():
     last = {key: list(frames(scene))[-1]["says"] for key, (_, scene) in SCENES.items()}
     # by hand: m rows pass in m + R + C - 2 cycles
     assert last["skew"].endswith("Done in 20 cycles, 40 % of what the MACs could do. With loading hidden, "
-                                 "m/(m + R + C − 2) = 8/16 = 50 %.")  # fmt: skip
-    assert last["token"].endswith("m/(m + R + C − 2) = 1/7 = 14.3 %.")
+                                 "m/(m + r + c − 2) = 8/16 = 50 %.")  # fmt: skip
+    assert last["token"].endswith("m/(m + r + c − 2) = 1/7 = 14.3 %.")
     assert last["padded"].endswith("= 8/16 = 50 %, of which padding leaves 48 %: 24 %.")  # 3 x 4 of 5 x 5
-    assert last["output"].endswith("With draining hidden, k/(k + R + C − 2) = 8/14 = 57.1 %.")
+    assert last["output"].endswith("With draining hidden, k/(k + r + c − 2) = 8/14 = 57.1 %.")
     assert all(len(sentence) < 220 for sentence in last.values())
 
 
