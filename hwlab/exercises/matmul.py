@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from hwlab.costs.blocking import blocked_bytes
-from hwlab.costs.caches import Cache, product_accesses, replay
 from hwlab.costs.roofline import arithmetic_intensity, matmul_bytes, matmul_flop, matmul_time, ridge, ridge_tokens
 from hwlab.formula import number, si
 from hwlab.specs.chips import chip
@@ -40,22 +39,6 @@ def products_in_one_pass():
 def h100_times_xeon():
     gpu, cpu = chip("h100-sxm"), chip("xeon-8480plus")
     return gpu.peak("fp32") / cpu.peak("fp32")
-
-
-def lines_fetched(k, order):
-    """Misses of a product of 4 x k and k x 16 in 64 lines of four elements, each line anywhere."""
-    accesses = product_accesses(4, k, 16, order=order)
-    return replay(accesses, Cache(num_lines=64, ways=64, line_bytes=16)).misses
-
-
-def lines_once(k):
-    return (4 * k + k * 16 + 4 * 16) // 4
-
-
-def lines_by_columns_and_by_rows():
-    by_columns = lines_fetched(64, "mnk")
-    by_rows = lines_fetched(64, "mkn")
-    return by_columns / by_rows
 
 
 def one_token_facts():
@@ -95,14 +78,6 @@ def sgemm_facts():
         "least": number(h100.peak("fp32") / boost, 2),
         "tf32_least": number(h100.peak("tf32") / boost, 2),
         "tf32": number(h100.peak("tf32") / base, 2),
-    }
-
-
-def cache_facts():
-    return {
-        "columns": f"{lines_fetched(64, 'mnk'):,}",
-        "rows": f"{lines_fetched(64, 'mkn'):,}",
-        "once": f"{lines_once(64)}",
     }
 
 
@@ -158,20 +133,6 @@ GUESSES = (
             In float32 the H100's peak is {{h100}} and the Xeon's {{base}}, at its base clock. If its cores could hold
             their boost clock it would be {{boost}}, and the factor {{least}}. If the GPU may round its inputs to TF32,
             the factor is {{tf32_least}} to {{tf32}}, but the results are no longer the same.
-            """,
-    ),
-    Prediction(
-        id="matmul-cache-lines",
-        title="what a loop order fetches",
-        answer=lines_by_columns_and_by_rows,
-        unit="times",
-        low=1,
-        high=1000,
-        facts=cache_facts,
-        reveal="""
-            {{columns}} lines against {{rows}}. The first program takes one number of four from each line of the
-            64 × 16 matrix before the line has to leave; the second takes all four. If each line had to come only once,
-            {{once}} would do.
             """,
     ),
 )
@@ -345,22 +306,6 @@ def step_facts():
         "bandwidth": si(8 * h100.memory_bytes_per_s, "B/s"),
         "compute": si(compute, "s"),
         "rate": number(32 / step_of_32_requests()),
-    }
-
-
-def lines_of_half_the_rows():
-    return lines_fetched(32, "mnk")
-
-
-def half_facts():
-    before, after = lines_fetched(64, "mnk"), lines_of_half_the_rows()
-    return {
-        "before": f"{before:,}",
-        "a": f"{4 * 32 // 4}",
-        "b": f"{32 * 16 // 4}",
-        "c": f"{4 * 16 // 4}",
-        "pass": f"{32 + 32 // 4 + 1}",
-        "fewer": number(before / after, 2),
     }
 
 
@@ -725,35 +670,6 @@ EXERCISES = (
             Mistake(
                 value=lambda: time_on_a_b200() * 2,
                 reply="You took the peak of one die. A B200 is two in one package, and {{peak}} is the two together.",
-            ),
-        ),
-    ),
-    Numeric(
-        id="matmul-cache-rows",
-        title="half the rows, in the same cache",
-        label="Lines fetched",
-        answer=lines_of_half_the_rows,
-        unit="lines",
-        tolerance=0.005,
-        facts=half_facts,
-        hint="How many lines does one pass of the innermost loop walk along? And B as a whole: does it fit?",
-        solution="""
-            One pass walks along 32 lines of B and 8 of A, and stays in one of C: {{pass}} lines, which fit. So the next
-            three columns find their lines still there. All of B, {{b}} lines, does not fit: it comes anew for each of
-            four rows of A. That is 4 × {{b}} + {{a}} + {{c}}, and {{fewer}} times fewer lines for half the work.
-            """,
-        mistakes=(
-            Mistake(
-                value=lambda: lines_fetched(64, "mnk") / 2,
-                reply="That is half as many. But does a column of B still have to leave before its neighbours are due?",
-            ),
-            Mistake(
-                value=lambda: lines_once(32),
-                reply="That is each line once. B alone has {{b}} lines, and is wanted again for each row of A.",
-            ),
-            Mistake(
-                value=lambda: 4 * lines_fetched(32, "mnk"),
-                reply="You counted numbers, or four lines for one. A line brings four numbers at once.",
             ),
         ),
     ),

@@ -24,7 +24,6 @@ def test_the_answers_are_those_worked_by_hand():
         "matmul-ridge-tokens": 319,  # 295.34 / (1 - 2 * 295.34 / 8192) = 318.3, and up
         "matmul-products": 80 * 7 + 80 * 2 + 1,
         "matmul-sgemm": 67 / 7.168,
-        "matmul-cache-lines": (64 * 80 + 16) / (16 * 4 + 4 * 256 + 16),
         "matmul-gate-flop": 2 * 3 * 4096 * 14336,
         "matmul-layer-bytes": 4096 * 14336 + 4096 + 14336,
         "matmul-intensity": 2 * 128 * 4096**2 / (4096**2 + 2 * 128 * 4096),
@@ -34,7 +33,6 @@ def test_the_answers_are_those_worked_by_hand():
         "matmul-fp8-ridge": 1978.9 / 3.35,
         "matmul-decode-step": (70.55e9 - 128256 * 8192) * 2 / (8 * 3.35e12),  # without the table of embeddings
         "matmul-b200-time": 2 * 8192**3 / 2.25e15,
-        "matmul-cache-rows": 4 * 128 + 32 + 16,
         "matmul-tiles": (32 + 32 + 1) * 4096 * 4096 * 4,
         "matmul-review-bits": 50e9,
         "matmul-review-powers": 1.4,
