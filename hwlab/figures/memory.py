@@ -87,6 +87,7 @@ def latencies() -> alt.LayerChart:
     y = alt.Y("level:N", sort=list(_PLACES), title=None, axis=alt.Axis(labelLimit=140))
     names = list(dict.fromkeys(row["chip"] for row in rows))
     points = alt.Chart(alt.Data(values=rows)).mark_point(size=90)
+    measured_on = {"sort": None, "title": "Measured on", "legend": alt.Legend(columns=2)}
     quoted = alt.Chart(alt.Data(values=bands)).mark_bar(height=22, opacity=0.25, color=SERIES[5])
     counted = {1: "one", 2: "two", 3: "three", 6: "six", 7: "seven", 8: "eight"}
     return alt.layer(
@@ -96,8 +97,8 @@ def latencies() -> alt.LayerChart:
         points.encode(
             x,
             y,
-            alt.Color("chip:N", sort=None, scale=alt.Scale(domain=names, range=list(SERIES[:3])), title="Measured on"),
-            alt.Shape("chip:N", sort=None, scale=alt.Scale(domain=names, range=list(_SHAPES[:3])), title="Measured on"),
+            alt.Color("chip:N", scale=alt.Scale(domain=names, range=list(SERIES[:3])), **measured_on),
+            alt.Shape("chip:N", scale=alt.Scale(domain=names, range=list(_SHAPES[:3])), **measured_on),
         ),
         height=alt.Step(44),
         data=alt.Data(values=rows),
@@ -426,7 +427,7 @@ def roofs(id: str = "a100-sxm-80gb", sides: Sequence[int] = (8, 32, 128)) -> alt
     return alt.layer(
         alt.Chart(alt.Data(values=lines)).mark_line(strokeWidth=2.5).encode(x, y, colour, dash),
         marks.mark_point(size=100, color=SERIES[1], shape="square").encode(x, y),
-        marks.mark_text(style="note", align="left", dx=9, dy=10).encode(x, y, text="tile:N"),
+        marks.mark_text(style="note", align="left", dx=6, dy=18).encode(x, y, text="tile:N"),
         height=300,
         data=alt.Data(values=[{k: row[k] for k in row if k != "tile"} for row in lines]),
         description=f"The arithmetic of {of.name} is fed {ridges}. Squares: tiles kept in the {found[0][0]}, by their "
@@ -553,7 +554,12 @@ def tile_sides(curves: Mapping[str, Mapping[int, float]], ideal: float) -> alt.L
     ]
     low, high = min(row["lines"] for row in rows) / 1.5, max(row["lines"] for row in rows) * 1.5
     names, last = list(curves), max(row["side"] for row in rows)
-    x = alt.X("side:Q", title="Side of the tile, elements", scale=alt.Scale(domain=[0, last + 2], nice=False))
+    x = alt.X(
+        "side:Q",
+        title="Side of the tile, elements",
+        scale=alt.Scale(domain=[0, last + 2], nice=False),
+        axis=alt.Axis(values=sorted({row["side"] for row in rows})),
+    )
     y = alt.Y("lines:Q", title="Lines fetched for a multiply-add", scale=_log(low, high), axis=_decades(low, high))
     series = {"sort": None, "title": None}
     legend = alt.Legend(columns=1)
@@ -571,9 +577,11 @@ def tile_sides(curves: Mapping[str, Mapping[int, float]], ideal: float) -> alt.L
         worst = max(points, key=points.get)
         said.append(f"{name}: least at {best}, {number(points[worst] / points[best], 2)} times as many at {worst}")
     return alt.layer(
-        data.mark_line(strokeWidth=2.5, point=True).encode(x, y, colour, dash),
+        data.mark_line(strokeWidth=2.5).encode(x, y, colour, dash),
         fills.mark_rule(style="threshold").encode(x),
-        fills.mark_text(style="note", align="left", dx=6, baseline="top").encode(x, text="says:N", y=alt.value(0)),
+        fills.mark_text(style="note", align="left", dx=6, baseline="bottom").encode(
+            x, text="says:N", y=alt.value("height")
+        ),
         height=300,
         data=alt.Data(values=rows),
         description=f"Three tiles fill the cache at {number(ideal)}. " + "; ".join(said) + ".",
@@ -606,24 +614,25 @@ def byte_energies(dtype: str = "bf16") -> alt.LayerChart:
         {"from": _LEVEL_NAMES[level], "low, pJ": found.low * 1e12, "high, pJ": found.high * 1e12}
         for level, found in each.items()
     ]
+    rows.insert(0, {"from": f"one {dtype} multiply-add", "low, pJ": mac, "high, pJ": mac})
     for row in rows:
         between = number(row["low, pJ"]) + (
             f" to {number(row['high, pJ'])}" if row["high, pJ"] > row["low, pJ"] else ""
         )
         row["says"] = f"{row['from']}: {between} pJ"
     low, high = 0.2, 400
-    x = alt.X("high, pJ:Q", title="Picojoules a byte", scale=_log(low, high), axis=_decades(low, high))
+    x = alt.X(
+        "high, pJ:Q",
+        title="Picojoules: an operation, or a byte from there",
+        scale=_log(low, high),
+        axis=_decades(low, high),
+    )
     y = alt.Y("says:N", sort=[row["says"] for row in rows], title=None, axis=None)
     data = alt.Chart(alt.Data(values=rows))
-    rule = alt.Chart(alt.Data(values=[{"high, pJ": mac, "says": f"one {dtype} multiply-add"}]))
     hbm, near = each["hbm"], each["sram-32kb"]
     return alt.layer(
         data.mark_bar(height=12).encode(x, y, x2=alt.datum(low)),
         data.mark_text(style="note", dy=-9).encode(y=y, text="says:N", x=alt.value(0)),
-        rule.mark_rule(style="threshold").encode(x),
-        rule.mark_text(style="note", align="left", dx=6, baseline="bottom").encode(
-            x, text="says:N", y=alt.value("height")
-        ),
         height=alt.Step(36),
         data=alt.Data(values=[{k: row[k] for k in row if k != "says"} for row in rows]),
         description=f"A byte out of HBM2 costs {number(hbm.low * 1e12)} to {number(hbm.high * 1e12)} pJ and one out of "
