@@ -6,6 +6,8 @@ import { machine } from "./machine.mjs";
 
 const WIDE = 300, STEP = 21, AHEAD = 3, HIGH = 42, LEAVES = 27, SHAFT = 16; // of the drawing, in its own units
 const SMALL = { "font-size": 16, "font-weight": 600, "text-anchor": "middle" };
+// Letters and digits need more contrast than areas: the colour of an array, darker by day and lighter by night
+const WORD = Object.fromEntries(Object.entries(COLOUR).map(([array, colour]) => [array, `color-mix(in srgb, ${colour} 70%, ${INK})`]));
 const WELL = "var(--well, #eceff3)";
 
 function unit(r, c, x, y, width, frame) {
@@ -21,7 +23,7 @@ function unit(r, c, x, y, width, frame) {
   if (pads) group.append(svg("path", { d: `M${x} ${y + HIGH}L${x + width} ${y}`, stroke: EDGE }));
   const put = (array, left, down) => {
     if (value[array] === null || pads) return;
-    group.append(words(x + left * width, y + down, value[array], { ...SMALL, fill: COLOUR[array] }));
+    group.append(words(x + left * width, y + down, value[array], { ...SMALL, fill: WORD[array] }));
   };
   put(passing, 0.28, 18);
   put(beside, 0.72, 18);
@@ -36,13 +38,13 @@ function array(frame) {
   const { held, passing, falling } = frame.roles, top = 24 + AHEAD * STEP + SHAFT;
   const above = held === "C" ? falling : held; // weights come from above: as they are loaded, or all the time
   const picture = svg("svg", { viewBox: `-2 0 ${WIDE + 4} ${top + rows * HIGH + LEAVES + 4}`, "aria-hidden": "true" },
-    words(0, 16, `${passing} enters from the left`, { fill: COLOUR[passing], "font-weight": 600 }),
-    words(WIDE, 16, `${above} from above`, { fill: COLOUR[above], "font-weight": 600, "text-anchor": "end" }));
+    words(0, 16, `${passing} enters from the left`, { fill: WORD[passing], "font-weight": 600 }),
+    words(WIDE, 16, `${above} from above`, { fill: WORD[above], "font-weight": 600, "text-anchor": "end" }));
   for (let r = 0; r < rows; r++) {
     const y = top + r * HIGH;
     if (r < frame.used[0]) {
       frame.left[r].forEach((value, i) => {
-        if (value !== null) picture.append(words((AHEAD - 1 - i + 0.5) * STEP, y + HIGH / 2 + 5, value, { ...SMALL, fill: COLOUR[passing] }));
+        if (value !== null) picture.append(words((AHEAD - 1 - i + 0.5) * STEP, y + HIGH / 2 + 5, value, { ...SMALL, fill: WORD[passing] }));
       });
       picture.append(arrow(start - SHAFT + 2, y + HIGH / 2, false));
     }
@@ -52,10 +54,10 @@ function array(frame) {
     const x = start + (c + 0.5) * width, low = top + rows * HIGH;
     if (c >= frame.used[1]) continue;
     frame.above[c].forEach((value, i) => {
-      if (value !== null) picture.append(words(x, top - SHAFT - i * STEP - 3, value, { ...SMALL, fill: COLOUR[above] }));
+      if (value !== null) picture.append(words(x, top - SHAFT - i * STEP - 3, value, { ...SMALL, fill: WORD[above] }));
     });
     if (frame.above[c].some((value) => value !== null)) picture.append(arrow(x, top - SHAFT + 3, true));
-    if (frame.leaving[c] !== null) picture.append(arrow(x, low + 1, true), words(x, low + LEAVES, frame.leaving[c], { ...SMALL, fill: COLOUR.C }));
+    if (frame.leaving[c] !== null) picture.append(arrow(x, low + 1, true), words(x, low + LEAVES, frame.leaving[c], { ...SMALL, fill: WORD.C }));
   }
   return picture;
 }
@@ -70,7 +72,7 @@ function product(frame) {
     words(0, 16, "Cycle"), words(width, 16, `${frame.cycle} of ${frame.cycles}`, right),
     words(0, 38, "MACs busy"), words(width, 38, `${frame.active.length} of ${units}`, right), ...bar(45, frame.active.length / units),
     words(0, 80, "Utilisation so far"), words(width, 80, `${(100 * frame.utilization).toFixed(1)} %`, right), ...bar(87, frame.utilization),
-    words(0, 128, "C so far", { "font-weight": 600, fill: COLOUR.C }));
+    words(0, 128, "C so far", { "font-weight": 600, fill: WORD.C }));
   for (let i = 0; i < m; i++) {
     for (let j = 0; j < n; j++) {
       const x = j * cell, y = 136 + i * high, isFresh = fresh.has(`${i},${j}`);
