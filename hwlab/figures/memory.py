@@ -88,7 +88,7 @@ def latencies() -> alt.LayerChart:
     names = list(dict.fromkeys(row["chip"] for row in rows))
     points = alt.Chart(alt.Data(values=rows)).mark_point(size=90)
     measured_on = {"sort": None, "title": "Measured on", "legend": alt.Legend(columns=2)}
-    quoted = alt.Chart(alt.Data(values=bands)).mark_bar(height=22, opacity=0.25, color=SERIES[5])
+    quoted = alt.Chart(alt.Data(values=bands)).mark_bar(height=22, fillOpacity=0.25, color=SERIES[5], stroke=SERIES[5])
     counted = {1: "one", 2: "two", 3: "three", 6: "six", 7: "seven", 8: "eight"}
     return alt.layer(
         quoted.encode(
