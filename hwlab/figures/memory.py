@@ -157,7 +157,7 @@ def technologies_table() -> Table:
         ],
     ]
     return Table(
-        ["", "SRAM", "DDR5", "HBM3E"],
+        ["Memory", "SRAM", "DDR5", "HBM3E"],
         rows,
         caption=f"SRAM in 5 or 3 nm (a cell is {number(area)} µm² in both), by its macros; the stack by its footprint, "
         "about 110 mm². Energies at 7 nm: SRAM of 1 MB, DDR3 or 4, HBM2. Prices are low-trust estimates of 2025 and "

@@ -26,7 +26,7 @@ from tests.book.project import ROOT, make
 CONF = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "book/_ext")!r}]
-project, root_doc, extensions = "practice", "index", ["myst_parser", "sphinx_book_theme", "reader"]
+project, root_doc, extensions = "practice", "index", ["myst_parser", "sphinx_book_theme", "given", "reader"]
 html_theme, myst_enable_extensions = "sphinx_book_theme", ["colon_fence", "dollarmath"]
 html_static_path, html_css_files = ["_static"], ["web/book.css"]
 html_js_files = [("web/practice.mjs", {{"type": "module"}})]
@@ -372,15 +372,18 @@ RIGHT = "def product_bytes(m, k, n, itemsize):\n    return (m * k + k * n + m * 
 
 def code_with(record, mutant):
     """A program that does what a planted mutant does: its own text under the reference's name."""
-    source = inspect.getsource(sys.modules[mutant.function.__module__])
+    own = rf"\b{record.name}\b"  # a mutant may call the reference, which then needs a name of its own
+    right = re.sub(own, "right", inspect.getsource(record.answer))
+    function = mutant.function
+    if function.__name__ != "<lambda>":
+        return f"import math\n\n\n{right}\n\n{inspect.getsource(function).replace(function.__name__, record.name)}"
+    source = inspect.getsource(sys.modules[function.__module__])
     found = [
         node
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Lambda) and node.lineno == mutant.function.__code__.co_firstlineno
+        if isinstance(node, ast.Lambda) and node.lineno == function.__code__.co_firstlineno
     ]
     arguments = ", ".join(inspect.signature(record.answer).parameters)
-    own = rf"\b{record.name}\b"  # a mutant may call the reference, which then needs a name of its own
-    right = re.sub(own, "right", inspect.getsource(record.answer))
     body = re.sub(own, "right", ast.unparse(found[0].body))
     return f"import math\n\n\n{right}\n\ndef {record.name}({arguments}):\n    return {body}\n"
 
