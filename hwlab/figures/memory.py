@@ -118,7 +118,7 @@ def technologies_table() -> Table:
     Examples
     --------
     >>> print(technologies_table())  # doctest: +ELLIPSIS
-                       SRAM ...
+    Memory         SRAM ...
     """
     sram, ddr, hbm = memory("sram"), memory("ddr5"), memory("hbm3e")
     area = sram.figure("cell_area_um2", "N3E").value
