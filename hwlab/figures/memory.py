@@ -168,7 +168,7 @@ def technologies_table() -> Table:
 # ---- What it gives -------------------------------------------------------------------------------------------------
 
 
-LARGEST = 1e12
+LARGEST = 1e11
 """Largest array of the explorer, and what the memory of a server holds for it: modules are bought apart."""
 
 
@@ -353,7 +353,7 @@ def level_explorer(chips: Sequence[str] = tuple(LADDERS)) -> Explorer:
         x=Axis(
             "nbytes",
             1e4,
-            1e12,
+            LARGEST,
             default=4e6,
             scale="log",
             title="Array that each core reads again and again",
