@@ -100,3 +100,33 @@ def mbu(nbytes, seconds, *, chip, chips=1):
     if chip.memory_bytes_per_s is None:
         raise ValueError(f"{chip.name} has no published memory bandwidth")
     return nbytes / (seconds * chips * chip.memory_bytes_per_s)
+
+
+def parity(utilization, *, chip, than, dtype):
+    """Utilization at which `chip` computes as fast as `than` does at `utilization`; above 1 where it cannot.
+
+    One figure of MFU says nothing across chips: it is a share of different peaks.
+
+    Parameters
+    ----------
+    utilization : number, array or Sym
+        MFU or HFU of `than`.
+    chip, than : Chip
+    dtype : str
+        Of the weights, on both.
+
+    Raises
+    ------
+    ValueError
+        If the utilization is not positive, or a chip has no published peak for the dtype.
+
+    Examples
+    --------
+    An A100 at 50 % is matched by an H100 at 15.8 %:
+
+    >>> from hwlab.specs.chips import chip
+    >>> round(parity(0.5, chip=chip("h100-sxm"), than=chip("a100-sxm-80gb"), dtype="bf16"), 3)
+    0.158
+    """
+    positive(utilization=utilization)
+    return real(utilization) * than.peak(compute_dtype(dtype)) / chip.peak(compute_dtype(dtype))

@@ -9,6 +9,7 @@ import pytest
 from hwlab.specs.chips import KINDS, Chip, chip, chips, chips_frame
 from hwlab.specs.figure import DATA, GRADES, UnknownId, _sources
 from hwlab.specs.measurements import measurements
+from hwlab.specs.throughput import throughputs
 
 FILES = sorted((DATA / "chips").glob("*.toml"))
 
@@ -425,7 +426,7 @@ def test_every_figure_has_a_source_a_grade_and_a_date():
 def test_every_source_is_used():
     tables = ("memory.toml", "energy.toml", "efficiency.toml")
     text = "".join(path.read_text() for path in [*FILES, *(DATA / name for name in tables)])
-    measured = {m.source.key for m in measurements()}
+    measured = {row.source.key for row in (*measurements(), *throughputs())}
     assert [key for key in _sources() if f'"{key}"' not in text and key not in measured] == []
 
 
