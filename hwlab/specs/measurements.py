@@ -1,7 +1,7 @@
 """Measured times that others have published, to stand beside our predictions.
 
-One row of `data/measurements.csv` is one timing: a matrix product, a decode step of a whole model, or one reading of an
-array from a level of memory. Figures are the publisher's, converted to seconds here; chips are ids of the catalogue.
+One row of `data/measurements.csv` is one timing: a matrix product, the prefill or a decode step of a whole model, or one
+reading of an array from a level of memory. Figures are the publisher's, converted to seconds here; chips are ids of the catalogue.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 
 from hwlab.specs.figure import DATA, GRADES, Source, source
 
-REGIMES = ("matmul", "decode", "read")
+REGIMES = ("matmul", "prefill", "decode", "read")
 LEVELS = ("l1", "l2", "memory")
 
 
@@ -23,7 +23,7 @@ class Measurement:
     Attributes
     ----------
     id : str
-    regime : {"matmul", "decode", "read"}
+    regime : {"matmul", "prefill", "decode", "read"}
     chip : str
         Id in the catalogue.
     chips : int
@@ -31,13 +31,13 @@ class Measurement:
     dtype : str
         Of the weights or of what is read, one of `hwlab.units.BITS`.
     seconds : float
-        Of one product, of one decode step, or of one reading of the whole array.
+        Of one product, of one prefill, of one decode step, or of one reading of the whole array.
     tokens : int or None
-        Rows of x in ``x[tokens, k] @ w[k, n]``; sequences in a decode step.
+        Rows of x in ``x[tokens, k] @ w[k, n]``; sequences in a prefill or a decode step.
     k, n : int or None
         Of the product.
     model, context : str, int or None
-        Id of the model and mean tokens of context, of a decode step.
+        Id of the model, and tokens of the prompt or mean tokens of context in a decode step.
     level, nbytes : str, int or None
         Of a reading, which all cores do at once: where the bytes lie, one of `LEVELS`, and how many are read in all.
     published : str

@@ -3,7 +3,7 @@
 import pytest
 
 from hwlab.costs.efficiency import CONSTANTS, IDEAL, Efficiency, band_of, efficiency_of
-from hwlab.costs.roofline import decode_step_time, matmul_time
+from hwlab.costs.roofline import decode_step_time, matmul_time, prefill_time
 from hwlab.specs.chips import KINDS, chip, chips
 from hwlab.specs.measurements import measurements
 from hwlab.specs.models import model
@@ -98,3 +98,16 @@ def test_the_roofline_alone_is_far_more_optimistic():
         for m in measurements("decode")
     ]
     assert all(r > 1 for r in ideal) and sorted(ideal)[10] > 1.5
+
+
+def test_no_prompt_was_read_faster_than_the_roofline_and_most_lie_in_the_band():
+    rows = measurements("prefill")
+    assert len(rows) == 27 and all(m.chips in (2, 4, 8) for m in rows)
+    band, inside = band_of("gpu", "prefill"), 0
+    for m in rows:
+        on = chip(m.chip)
+        asked = {"prompt_tokens": m.context, "batch": m.tokens, "dtype": m.dtype, "tensor": m.chips}
+        assert m.seconds > prefill_time(model(m.model), on, **asked).seconds, m.id
+        expected = prefill_time(model(m.model), on, **asked, efficiency=efficiency_of(on)).seconds
+        inside += band.low <= m.seconds / expected <= band.high
+    assert inside >= 0.7 * len(rows)  # the band is of batches too
