@@ -1,7 +1,8 @@
-"""Measured times that others have published, to stand beside our predictions.
+"""What others have measured and published, to stand beside our predictions.
 
-One row of `data/measurements.csv` is one timing: a matrix product, the prefill or a decode step of a whole model, or one
-reading of an array from a level of memory. Figures are the publisher's, converted to seconds here; chips are ids of the catalogue.
+One row of `data/measurements.csv` is one timing (a matrix product, the prefill or a decode step of a whole model, or
+one reading of an array from a level of memory), or one KV cache as an engine's log gives it: how many tokens it holds
+in how many bytes. Figures are the publisher's, times converted to seconds here; chips are ids of the catalogue.
 """
 
 from __future__ import annotations
@@ -12,34 +13,36 @@ from functools import cache
 
 from hwlab.specs.figure import DATA, GRADES, Source, source
 
-REGIMES = ("matmul", "prefill", "decode", "read")
+REGIMES = ("matmul", "prefill", "decode", "read", "cache")
 LEVELS = ("l1", "l2", "memory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One published timing.
+    """One published timing, or one cache.
 
     Attributes
     ----------
     id : str
-    regime : {"matmul", "prefill", "decode", "read"}
+    regime : {"matmul", "prefill", "decode", "read", "cache"}
     chip : str
         Id in the catalogue.
     chips : int
         That worked as one: tensor parallel.
     dtype : str
         Of the weights or of what is read, one of `hwlab.units.BITS`.
-    seconds : float
-        Of one product, of one prefill, of one decode step, or of one reading of the whole array.
+    seconds : float or None
+        Of one product, of one prefill, of one decode step, or of one reading of the whole array; None of a cache.
     tokens : int or None
-        Rows of x in ``x[tokens, k] @ w[k, n]``; sequences in a prefill or a decode step.
+        Rows of x in ``x[tokens, k] @ w[k, n]``; sequences in a prefill or a decode step; tokens that a
+        cache holds.
     k, n : int or None
         Of the product.
     model, context : str, int or None
         Id of the model, and tokens of the prompt or mean tokens of context in a decode step.
     level, nbytes : str, int or None
         Of a reading, which all cores do at once: where the bytes lie, one of `LEVELS`, and how many are read in all.
+        Of a cache `nbytes` is what each chip gives it, where the log says so.
     published : str
         Value and unit as printed.
     source : Source
@@ -53,7 +56,7 @@ class Measurement:
     chip: str
     chips: int
     dtype: str
-    seconds: float
+    seconds: float | None
     tokens: int | None
     k: int | None
     n: int | None
@@ -104,7 +107,9 @@ def _seconds(value, unit, flop, tokens, nbytes):
             return tokens / value
         case "GB/s":
             return nbytes / (value * 1e9)
-    raise ValueError(f"unit {unit!r} is not ms, TFLOP/s, token/s or GB/s")
+        case "token":
+            return None
+    raise ValueError(f"unit {unit!r} is not ms, TFLOP/s, token/s, GB/s or token")
 
 
 def _whole(text):

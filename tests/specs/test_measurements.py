@@ -13,6 +13,9 @@ def test_every_row_names_a_chip_a_model_and_a_dtype_that_we_know():
     assert len({m.id for m in rows}) == len(rows) > 130
     for m in rows:
         assert chip(m.chip) and m.dtype in BITS and m.source.citation and m.where
+        if m.regime == "cache":
+            assert m.seconds is None and m.tokens == float(m.published.split()[0]) and model(m.model).reaches
+            continue
         assert 1e-8 < m.seconds < 10 and m.chips >= 1
         if m.regime == "read":
             assert m.level and m.nbytes and not (m.tokens or m.k or m.model)
@@ -51,7 +54,7 @@ def test_only_a_product_has_a_rate_and_only_a_reading_has_bytes_a_second():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        ({"regime": "gemm"}, "there are matmul, prefill, decode, read"),
+        ({"regime": "gemm"}, "there are matmul, prefill, decode, read, cache"),
         ({"chip": "h100"}, "h100-sxm"),
         ({"dtype": "int3"}, "bf16"),
     ],
