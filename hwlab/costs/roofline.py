@@ -494,6 +494,29 @@ def decode_step_work(model, *, context, batch=1, dtype: str, kv_dtype: str | Non
     )
 
 
+def verify_step_work(model, *, context, guesses, batch=1, dtype: str, kv_dtype: str | None = None, tensor=1) -> Work:
+    """What one of `tensor` chips does to judge `guesses` guessed tokens behind each of `batch` sequences, in one pass.
+
+    Besides its guesses each sequence brings the token before them, which no pass has read yet. `context` counts that
+    one, as in `decode_step_work`, which this is where there are no guesses. A sequence's cache is read once for all of
+    its guesses; of routed experts as many are read as all tokens together touch.
+    """
+    context, guesses, batch = real(context, guesses, batch)
+    tokens = guesses + 1
+    cache = kv_bytes_per_chip(model, model.kv_bytes_read(context + guesses, kv_dtype or cache_dtype(dtype)), tensor)
+    if model.state_bytes:
+        cache = cache + model.state_bytes / tensor
+    return _model_work(
+        model,
+        batch * model.flop(tokens, context - 1),
+        model.weight_bytes_read(batch * tokens, dtype),
+        cache * batch,
+        batch * tokens,
+        dtype,
+        tensor,
+    )
+
+
 def prefill_time(
     model, chip, *, prompt_tokens, batch=1, dtype: str, kv_dtype=None, tensor=1, efficiency: Efficiency = IDEAL
 ) -> StepTime:
@@ -539,6 +562,37 @@ def decode_step_time(
     """
     positive(context=context, batch=batch, tensor=tensor)
     work = decode_step_work(model, context=context, batch=batch, dtype=dtype, kv_dtype=kv_dtype, tensor=tensor)
+    return price(work, _rates_of_group(model, chip, dtype, efficiency, tensor))
+
+
+def verify_step_time(
+    model, chip, *, context, guesses, batch=1, dtype: str, kv_dtype=None, tensor=1, efficiency: Efficiency = IDEAL
+) -> StepTime:
+    """Least time to judge `guesses` tokens behind each of `batch` sequences at once; see `verify_step_work`.
+
+    Raises
+    ------
+    ValueError
+        As `decode_step_time`.
+
+    Examples
+    --------
+    Five tokens in the time of one where reading the weights sets the pace, in that of 1.36 with 256 sequences:
+
+    >>> from hwlab.specs.chips import chip
+    >>> from hwlab.specs.models import model
+    >>> shape = dict(context=1024, dtype="bf16")
+    >>> llama, h100 = model("llama-3.1-8b"), chip("h100-sxm")
+    >>> for batch in (1, 256):
+    ...     verify = verify_step_time(llama, h100, guesses=4, batch=batch, **shape).seconds
+    ...     print(round(verify / decode_step_time(llama, h100, batch=batch, **shape).seconds, 2))
+    1.0
+    1.36
+    """
+    positive(context=context, batch=batch, tensor=tensor)
+    work = verify_step_work(
+        model, context=context, guesses=guesses, batch=batch, dtype=dtype, kv_dtype=kv_dtype, tensor=tensor
+    )
     return price(work, _rates_of_group(model, chip, dtype, efficiency, tensor))
 
 

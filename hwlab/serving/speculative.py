@@ -13,12 +13,18 @@ the same time by C. Chen et al., "Accelerating Large Language Model Decoding wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
+from hwlab.costs.efficiency import IDEAL, Efficiency
+from hwlab.costs.roofline import decode_step_time, verify_step_time
 from hwlab.formula import positive, where, whole
 
 Distribution = Sequence[float]  # probability of each token id; sums to 1
+Model = Callable[[Sequence[int]], Distribution]  # what a model gives the token behind a text
+Drafter = Callable[[Sequence[int], int, Callable[[], float]], tuple[Sequence[int], Sequence[Distribution]]]
+"""Of a text, a number of guesses and uniform numbers: that many guesses at most, and what each was drawn from."""
 
 
 class Round(NamedTuple):
@@ -77,9 +83,19 @@ def judge(
     _check(guesses, draft, target)
     for i, guess in enumerate(guesses):
         if uniform() * draft[i][guess] >= target[i][guess]:
-            left = [max(0.0, t - d) for t, d in zip(target[i], draft[i], strict=True)]
-            return Round(i, (*guesses[:i], draw(left, uniform())))
+            return Round(i, (*guesses[:i], draw(residual(draft[i], target[i]), uniform())))
     return Round(len(guesses), (*guesses, draw(target[-1], uniform())))
+
+
+def residual(draft: Distribution, target: Distribution) -> list[float]:
+    """What the target holds and the draft does not, token by token: what a refused guess is replaced from.
+
+    The values are shares, not yet normalised: they sum to ``1 - acceptance(draft, target)``.
+
+    >>> residual([0.75, 0.25, 0.0], [0.25, 0.25, 0.5])
+    [0.0, 0.0, 0.5]
+    """
+    return [max(0.0, t - d) for t, d in zip(target, draft, strict=True)]
 
 
 def draw(weights: Sequence[float], uniform: float) -> int:
@@ -113,6 +129,37 @@ def acceptance(draft: Distribution, target: Distribution) -> float:
             f"the distributions are over {len(draft)} and {len(target)} tokens; give two of the same length"
         )
     return sum(map(min, draft, target))
+
+
+def softened(distribution: Distribution, temperature: float) -> list[float]:
+    """`distribution` at a temperature: each probability to the power of 1/temperature, normalised.
+
+    Parameters
+    ----------
+    distribution : sequence of float
+        At temperature 1.
+    temperature : float
+        Below 1 it favours what is likely; at 0 the likeliest token, the first of equals, gets everything: greedy.
+
+    Raises
+    ------
+    ValueError
+        If the temperature is negative, or `distribution` is none.
+
+    Examples
+    --------
+    >>> softened([0.5, 0.25, 0.25], 0), softened([0.5, 0.25, 0.25], 0.5)
+    ([1.0, 0.0, 0.0], [0.6666666666666666, 0.16666666666666666, 0.16666666666666666])
+    """
+    _check([], [], [distribution])
+    if not temperature >= 0:
+        raise ValueError(f"temperature is {temperature!r}; give a number of at least 0")
+    most = max(distribution)
+    if temperature == 0:
+        best = list(distribution).index(most)
+        return [float(id == best) for id in range(len(distribution))]
+    weights = [(p / most) ** (1 / temperature) for p in distribution]
+    return [weight / sum(weights) for weight in weights]
 
 
 def tokens_per_round(acceptance, guesses):
@@ -195,6 +242,84 @@ def best_guesses(
     return best if gains[best] > 1 else 0
 
 
+def speedup_on(
+    chip,
+    target,
+    draft=None,
+    *,
+    acceptance,
+    guesses,
+    batch=1,
+    context=1024,
+    dtype="bf16",
+    efficiency: Efficiency = IDEAL,
+):
+    """`speedup`, with both costs from the roofline of a chip.
+
+    Parameters
+    ----------
+    chip : Chip
+    target, draft : ModelSpec
+        Without a draft guesses are free, as `look_up` nearly is.
+    acceptance, guesses, batch, context : number, array or Sym
+        Of each sequence the same.
+    dtype : str
+        Of both models' weights.
+    efficiency : Efficiency
+        What the chip sustains; all of it by default.
+
+    Raises
+    ------
+    ValueError
+        As `hwlab.costs.roofline.decode_step_time`.
+
+    Examples
+    --------
+    Four guesses of a 1B for an 8B, 7 of 10 taken, short contexts: it pays for one user and not for 256.
+
+    >>> from hwlab.specs.chips import chip
+    >>> from hwlab.specs.models import model
+    >>> pair = model("llama-3.1-8b"), model("llama-3.2-1b")
+    >>> gain = lambda batch: speedup_on(chip("h100-sxm"), *pair, acceptance=0.7, guesses=4, batch=batch, context=256)
+    >>> round(gain(1), 2), round(gain(256), 2)
+    (1.67, 0.78)
+    """
+    load = {"batch": batch, "context": context, "dtype": dtype, "efficiency": efficiency}
+    step = decode_step_time(target, chip, **load).seconds
+    verify = verify_step_time(target, chip, guesses=guesses, **load).seconds
+    guess = decode_step_time(draft, chip, **load).seconds if draft is not None else 0
+    return tokens_per_round(acceptance, guesses) * step / (guesses * guess + verify)
+
+
+def break_even_batch(chip, target, draft=None, *, acceptance: float, guesses: int, most: int = 65_536, **load) -> float:
+    """Sequences at which `speedup_on` has fallen to 1: the next larger batch does better without guesses.
+
+    Returns
+    -------
+    int or float
+        0 where one sequence loses already; infinite where `most` sequences still gain.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> from hwlab.specs.models import model
+    >>> pair = model("llama-3.1-8b"), model("llama-3.2-1b")
+    >>> [break_even_batch(chip("h100-sxm"), *pair, acceptance=0.7, guesses=4, context=n) for n in (256, 8192)]
+    [161, inf]
+    """
+
+    def gains(batch):
+        return speedup_on(chip, target, draft, acceptance=acceptance, guesses=guesses, batch=batch, **load) > 1
+
+    low, high = 0, whole(most=most)
+    if gains(high):
+        return inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if gains(middle) else (low, middle)
+    return low
+
+
 def look_up(tokens: Sequence[int], guesses: int, *, longest: int = 3) -> tuple[int, ...]:
     """Guesses without a model: what followed when the last few tokens stood in the text before, most recently.
 
@@ -230,6 +355,65 @@ def look_up(tokens: Sequence[int], guesses: int, *, longest: int = 3) -> tuple[i
             if tokens[at : at + size] == end:
                 return tuple(tokens[at + size : at + size + guesses])
     return ()
+
+
+def drawn_from(model: Model) -> Drafter:
+    """A drafter that draws its guesses from `model`, one behind the other.
+
+    Examples
+    --------
+    >>> draft = drawn_from(lambda tokens: [0.25, 0.75])
+    >>> draft([1], 2, lambda: 0.5)
+    ([1, 1], [[0.25, 0.75], [0.25, 0.75]])
+    """
+
+    def draft(tokens, guesses, uniform):
+        made, opinions = [], []
+        for _ in range(guesses):
+            opinions.append(model([*tokens, *made]))
+            made.append(draw(opinions[-1], uniform()))
+        return made, opinions
+
+    return draft
+
+
+def looked_up(vocab_size: int, *, longest: int = 3) -> Drafter:
+    """A drafter without a model: it offers what `look_up` finds in the text so far, each guess with all of its trust.
+
+    Examples
+    --------
+    >>> looked_up(4)([1, 2, 3, 1, 2], 1, lambda: 0.0)
+    ((3,), [[0.0, 0.0, 0.0, 1.0]])
+    """
+
+    def draft(tokens, guesses, uniform):
+        made = look_up(tokens, guesses, longest=longest)
+        return made, [[float(id == guess) for id in range(vocab_size)] for guess in made]
+
+    return draft
+
+
+def rounds(
+    draft: Drafter, target: Model, prompt: Sequence[int], *, guesses: int, tokens: int, uniform: Callable[[], float]
+) -> Iterator[Round]:
+    """Write at least `tokens` tokens behind `prompt`, in rounds of at most `guesses` guesses.
+
+    Examples
+    --------
+    A draft that is always right, a target that counts: two guesses and one more token a round.
+
+    >>> counts = lambda text: [float(id == len(text) % 3) for id in range(3)]
+    >>> [r.tokens for r in rounds(drawn_from(counts), counts, [0], guesses=2, tokens=5, uniform=lambda: 0.5)]
+    [(1, 2, 0), (1, 2, 0)]
+    """
+    guesses, tokens = whole(guesses=guesses, tokens=tokens)
+    text = list(prompt)
+    while len(text) < len(prompt) + tokens:
+        made, opinions = draft(text, guesses, uniform)
+        behind = [target([*text, *made[:i]]) for i in range(len(made) + 1)]  # one pass of a real target
+        found = judge(made, opinions, behind, uniform)
+        text += found.tokens
+        yield found
 
 
 def _check(guesses, draft, target):

@@ -32,6 +32,7 @@ from hwlab.costs.roofline import (
     rates,
     ridge,
     ridge_tokens,
+    verify_step_work,
     why_not_cut,
 )
 from hwlab.formula import Sym, lookup, where
@@ -443,3 +444,17 @@ def test_work_is_counted_before_a_chip_is_named():
     assert price(work, rates(H100, "bf16")) == decode_step_time(
         LLAMA_8B, H100, context=1000, dtype="bf16", efficiency=IDEAL
     )
+
+
+@pytest.mark.parametrize("id", ["llama-3.1-8b", "deepseek-v3", "gemma-3-27b", "mamba-2.8b"])
+def test_a_step_that_judges_no_guess_is_a_decode_step_and_one_that_judges_some_reads_each_cache_once(id):
+    of = model(id)
+    shape = {"context": 1024, "batch": 8, "dtype": "bf16"}
+    plain = decode_step_work(of, **shape)
+    assert verify_step_work(of, guesses=0, **shape) == plain
+    judged = verify_step_work(of, guesses=4, **shape)
+    five = decode_step_work(of, **(shape | {"batch": 40}))
+    assert judged.flop == pytest.approx(five.flop, rel=0.01)
+    weights = [of.weight_bytes_read(tokens, "bf16") for tokens in (8, 40)]
+    caches = (plain.memory_bytes - weights[0], judged.memory_bytes - weights[1])
+    assert caches[1] == pytest.approx(caches[0], rel=0.01)  # not five times: a sequence has one

@@ -10,13 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from hwlab.serving import speculative
 from hwlab.serving.speculative import (
     Round,
     acceptance,
     best_guesses,
     draw,
+    drawn_from,
     judge,
     look_up,
+    looked_up,
+    residual,
+    rounds,
+    softened,
     speedup,
     tokens_per_round,
 )
@@ -36,30 +42,19 @@ def distributions(seed):
     return {c: opinion() for c in contexts}, {c: opinion() for c in contexts}
 
 
-def rounds(draft, target, guesses, length, uniform, judge=judge):
-    """Write `length` tokens in rounds of guesses."""
-    written = ()
-    while len(written) < length:
-        guessed = written
-        for _ in range(guesses):
-            guessed += (draw(draft[guessed[:3]], uniform()),)
-        new = guessed[len(written) :]
-        judged = judge(
-            new,
-            [draft[guessed[: len(written) + i][:3]] for i in range(guesses)],
-            [target[guessed[: len(written) + i][:3]] for i in range(guesses + 1)],
-            uniform,
-        )
-        assert judged.tokens[: judged.accepted] == new[: judged.accepted]
-        written += judged.tokens
-    return written[:length]
-
-
 def chance(guesses, judge=judge, runs=20_000):
     """Of a chi-square statistic at least as large as that of `runs` texts of three tokens, if they are the target's."""
     draft, target = distributions(1)
     uniform = random.Random(2).random
-    seen = Counter(rounds(draft, target, guesses, 3, uniform, judge) for _ in range(runs))
+    target_after, draft_after = (lambda text, of=of: of[tuple(text[:3])] for of in (target, draft))
+    write = {"guesses": guesses, "tokens": 3, "uniform": uniform}
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr(speculative, "judge", judge)
+    seen = Counter()
+    for _ in range(runs):
+        written = (token for r in rounds(drawn_from(draft_after), target_after, (), **write) for token in r.tokens)
+        seen[tuple(written)[:3]] += 1
+    monkey.undo()
     expected = {text: runs * prod(target[text[:i]][text[i]] for i in range(3)) for text in product(range(3), repeat=3)}
     return chi2.sf(sum((seen[text] - e) ** 2 / e for text, e in expected.items()), len(expected) - 1)
 
@@ -124,6 +119,43 @@ def test_acceptance_is_the_share_of_guesses_that_are_taken():
     assert taken / 20_000 == pytest.approx(0.6, abs=0.015)
 
 
+@given(a=weights, b=weights)
+def test_what_is_left_of_the_target_is_what_is_refused(a, b):
+    """Acceptance is 1 minus half the sum of the differences: 1 minus the total variation of the two."""
+    size = min(len(a), len(b))
+    draft, target = a[:size], b[:size]
+    if sum(draft) < 0.1 or sum(target) < 0.1:
+        return
+    draft, target = [w / sum(draft) for w in draft], [w / sum(target) for w in target]
+    variation = sum(abs(p - q) for p, q in zip(target, draft, strict=True)) / 2
+    assert acceptance(draft, target) == pytest.approx(1 - variation)
+    assert sum(residual(draft, target)) == pytest.approx(variation)
+
+
+def test_a_greedy_round_writes_what_the_target_would_whatever_the_draft():
+    generate = random.Random(5)
+    opinions = {}
+
+    def target(text):
+        key = tuple(text[-2:])
+        return softened(opinions.setdefault(key, distributions(hash(key))[0][()]), 0)
+
+    plain = [0]
+    while len(plain) < 40:
+        plain.append(draw(target(plain), 0.5))
+    for drafter in (drawn_from(lambda _: [1 / 3] * 3), looked_up(3), drawn_from(target)):
+        found = list(rounds(drafter, target, [0], guesses=4, tokens=39, uniform=generate.random))
+        assert [0, *(token for r in found for token in r.tokens)][:40] == plain
+    assert all(r.accepted == 4 for r in found)  # the target's own guesses are all taken
+
+
+def test_a_temperature_sharpens_or_flattens_and_keeps_the_order():
+    ratio = {t: softened([0.6, 0.3, 0.1], t) for t in (0.5, 1, 2)}
+    assert ratio[1] == pytest.approx([0.6, 0.3, 0.1])
+    assert [r[0] / r[1] for r in ratio.values()] == pytest.approx([4, 2, 2**0.5])
+    assert softened([0.4, 0.4, 0.2], 0) == [1.0, 0.0, 0.0]
+
+
 @given(a=st.floats(0, 1), guesses=st.integers(0, 12))
 def test_tokens_per_round_is_the_sum_of_the_chances_that_the_first_guesses_are_all_taken(a, guesses):
     assert tokens_per_round(a, guesses) == pytest.approx(sum(a**i for i in range(guesses + 1)), rel=1e-9)
@@ -167,6 +199,9 @@ def test_looked_up_guesses_are_what_followed_last_time():
         (lambda: acceptance([0.5, 0.5], [1.0]), "over 2 and 1 tokens"),
         (lambda: speedup(0.5, 4, draft_cost=0), "draft_cost is 0"),
         (lambda: look_up([1, 2], 0), "guesses is 0"),
+        (lambda: softened([0.5, 0.5], -1), "temperature is -1"),
+        (lambda: softened([0.5, 0.6], 1), r"target\[0\] sums to 1.1"),
+        (lambda: list(rounds(looked_up(2), None, [0], guesses=0, tokens=1, uniform=random.random)), "guesses is 0"),
     ],
 )
 def test_what_is_no_distribution_is_refused(call, says):
