@@ -13,6 +13,10 @@ Whoever came first goes first; a priority is worth a number of arrivals. Where b
 makes room (*preemption*) and is computed again later, or swapped to another memory. The first in order is never
 preempted, so that it ends, whatever the load: that is why nothing starves and nothing runs in circles.
 
+A step may also judge *guesses* of a draft model (`hwlab.serving.speculative`) and then writes several tokens of a
+sequence at once. Their blocks are reserved before the step and what is not used is given back after it; guesses take
+what is free and never make anybody give way.
+
 The scheduler holds no clock and no arrays. `serve` has the clock, and an `Executor` carries the steps out: the engine
 computes them, the simulator prices them.
 """
@@ -21,12 +25,12 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
 from hwlab.formula import whole
-from hwlab.serving.pager import NeverFits, OutOfBlocks, Pager
+from hwlab.serving.pager import Copy, NeverFits, OutOfBlocks, Pager
 
 POLICIES = ("static", "continuous", "chunked")
 PREEMPTIONS = ("recompute", "swap")
@@ -110,12 +114,19 @@ class Step:
     ----------
     number : int
         Steps before this one.
-    swap_out, swap_in : list of Move
-        Blocks from the pool to the other memory, then from there to the pool.
+    swap_out : list of Move
+        Blocks from the pool to the other memory.
+    copies : list of Copy
+        Blocks to copy within the pool, for forks that part; in this order.
+    swap_in : list of Move
+        Blocks from the other memory to the pool.
     prefill : list of Chunk
         Pieces of prompts, or of what a preempted sequence had.
     decode : list
         Sequences that compute their last token.
+    guesses : dict
+        By sequence of `decode`, for how many guesses behind its last token its blocks have room. Where it names none,
+        there are none.
     draws : list
         Sequences that draw a token behind what they computed: those of `decode`, and those of `prefill` that reach the
         end of what is known.
@@ -124,26 +135,33 @@ class Step:
     preempted : list
         Sequences that lost their blocks to make room for this step.
     output : dict
-        The executor's: token ids drawn, by sequence. An executor that only counts leaves it empty.
+        The executor's: the token id drawn, by sequence; with guesses, a sequence of ids: those that were right and the
+        one behind them. An executor that only counts leaves it empty.
+    accepted : dict
+        Of an executor that only counts: how many guesses were right, by sequence.
     ended : set
         The executor's: sequences whose answer ends with the token just drawn.
     """
 
     number: int = 0
     swap_out: list[Move] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
     swap_in: list[Move] = field(default_factory=list)
     prefill: list[Chunk] = field(default_factory=list)
     decode: list[Hashable] = field(default_factory=list)
+    guesses: dict[Hashable, int] = field(default_factory=dict)
     draws: list[Hashable] = field(default_factory=list)
     idle: int = 0
     preempted: list[Hashable] = field(default_factory=list)
-    output: dict[Hashable, int] = field(default_factory=dict)
+    output: dict[Hashable, int | Sequence[int]] = field(default_factory=dict)
+    accepted: dict[Hashable, int] = field(default_factory=dict)
     ended: set[Hashable] = field(default_factory=set)
 
     @property
     def tokens(self) -> int:
-        """Tokens that the step computes, idle rows left out."""
-        return len(self.decode) + sum(chunk.tokens for chunk in self.prefill)
+        """Tokens that the step computes, guesses with them, idle rows left out."""
+        guesses = sum(self.guesses.values()) if self.guesses else 0
+        return len(self.decode) + guesses + sum(chunk.tokens for chunk in self.prefill)
 
 
 class Executor(Protocol):
@@ -185,14 +203,14 @@ class _Sequence:
         """Tokens as the pager takes them: ids, or how many."""
         return stop - start if self.tokens is None else self.tokens[start:stop]
 
-    def draw(self, output, serial):
-        """One more token is known. Without an id it gets one that nobody else has, and finds its own blocks by it."""
-        self.known += 1
+    def draw(self, ids, serial):
+        """More tokens are known. One without an id gets one that nobody else has, and finds its own blocks by it."""
+        self.known += len(ids)
         if self.tokens is None:
             return
-        id = output.get(self.id)
-        self.counted = self.counted or id is None
-        self.tokens.append(-1 - serial if id is None else id)
+        for at, id in enumerate(ids, serial):
+            self.counted = self.counted or id is None
+            self.tokens.append(-1 - at if id is None else id)
 
     def __lt__(self, other):
         return self.key < other.key
@@ -229,6 +247,8 @@ class Scheduler:
         What happens to the K and V of a sequence that makes room. Where `host` is full, it is computed again.
     host : Pager, optional
         Blocks of the other memory, for ``swap``; as large as those of the pool.
+    guesses : int
+        Most guesses that a step judges for a sequence. They count among the tokens of a step.
 
     Raises
     ------
@@ -267,6 +287,7 @@ class Scheduler:
         patience: int = 100,
         preemption: str = "recompute",
         host: Pager | None = None,
+        guesses: int = 0,
     ):
         for name, value, known in (("policy", policy, POLICIES), ("preemption", preemption, PREEMPTIONS)):
             if value not in known:
@@ -279,9 +300,11 @@ class Scheduler:
         self.max_batch, self.max_tokens, self.patience = whole(
             max_batch=max_batch, max_tokens=max_tokens, patience=patience
         )
-        if policy != "static" and max_tokens < max_batch:
+        self.guesses = whole(guesses=guesses) if guesses else 0
+        if policy != "static" and max_tokens < max_batch * (1 + self.guesses):
+            each = f"one and {guesses} guesses" if guesses else "one"
             raise ValueError(
-                f"max_tokens is {max_tokens}; a step needs one for each of max_batch = {max_batch} sequences"
+                f"max_tokens is {max_tokens}; a step needs {each} for each of max_batch = {max_batch} sequences"
             )
         self._waiting: list[_Sequence] = []  # a heap
         self._running: list[_Sequence] = []  # in order
@@ -298,6 +321,21 @@ class Scheduler:
     def running(self) -> tuple[Hashable, ...]:
         """Requests whose sequences hold blocks, the first one in order first."""
         return tuple(sequence.id for sequence in self._running)
+
+    def tokens(self, id: Hashable, start: int = 0, stop: int | None = None) -> list[int]:
+        """Ids of the tokens of a request so far, prompt and answer, or of a part of them.
+
+        Raises
+        ------
+        LookupError
+            If no such request is being served.
+        ValueError
+            If its prompt came as a number, without ids.
+        """
+        sequence = self._served(id)
+        if sequence.tokens is None:
+            raise ValueError(f"the prompt of request {id!r} came as a number of tokens; nobody knows their ids")
+        return sequence.tokens[start:stop]
 
     def add(self, request: Request) -> None:
         """Queue a request.
@@ -336,9 +374,8 @@ class Scheduler:
             If a step is under way.
         """
         self._between_steps("cancel")
-        sequence = self._by_id.pop(id, None)
-        if sequence is None:
-            raise LookupError(f"no request {id!r} is being served; {len(self._by_id)} are")
+        sequence = self._served(id)
+        del self._by_id[id]
         if sequence.runs:
             self._stop(sequence)
             self._leave([])
@@ -347,6 +384,40 @@ class Scheduler:
             self._waiting.sort()  # a sorted list is a heap
             if sequence.swapped:
                 self.host.free(id)
+
+    def fork(self, parent: Hashable, child: Hashable) -> None:
+        """A second answer that goes on, as request `child`, from where that of `parent` stands; between steps.
+
+        Both share their blocks until one of them writes. Where the batch is full, or `parent` holds no blocks, `child`
+        waits and finds in the prefix cache what is still there. Its answer has the tokens that `parent` had drawn.
+
+        Raises
+        ------
+        LookupError
+            If `parent` is not being served.
+        ValueError
+            If `child` is, or the policy is ``static``: a batch has blocks for those with whom it began.
+        RuntimeError
+            If a step is under way.
+        """
+        self._between_steps("fork")
+        sequence = self._served(parent)
+        if child in self._by_id:
+            raise ValueError(f"request {child!r} is being served; give another id")
+        if self.policy == "static":
+            raise ValueError("a static batch takes no forks; it has blocks for those with whom it began")
+        key = (self._arrivals + sequence.request.priority * self.patience, self._arrivals)
+        tokens = None if sequence.tokens is None else list(sequence.tokens)
+        request = replace(sequence.request, id=child)
+        twin = replace(sequence, request=request, key=key, tokens=tokens, preemptions=0, swapped=False)
+        if sequence.runs and len(self._running) < self.max_batch:
+            self.pager.fork(parent, child)
+            insort(self._running, twin)
+        else:
+            twin.runs, twin.computed = False, 0
+            heappush(self._waiting, twin)
+        self._by_id[child] = twin
+        self._arrivals += 1
 
     def step(self) -> Step | None:
         """The next step; None where there is nothing to do. Its result comes back by `finish`.
@@ -381,25 +452,36 @@ class Scheduler:
         Raises
         ------
         ValueError
-            If it is not the step that `step` gave last.
+            If it is not the step that `step` gave last, or a sequence drew more tokens than it had guesses for.
         Stalled
             If many steps in a row computed nothing that had not been computed before.
         """
         if step is not self._open:
             raise ValueError("finish takes the step that the scheduler gave last, once")
+        drawn = {id: _drawn(step, id) for id in step.draws}
         self._open = None
         self._steps += 1
-        self.pager.commit()
+        for id, ids in drawn.items():
+            self._by_id[id].draw(ids, self._drawn + 1)
+            self._drawn += len(ids)
         ended, progress = [], False
-        for id, tokens in [*((chunk.id, chunk.tokens) for chunk in step.prefill), *((id, 1) for id in step.decode)]:
+        for id, tokens in [
+            *((chunk.id, chunk.tokens) for chunk in step.prefill),
+            *((id, len(drawn[id])) for id in step.decode),
+        ]:
             sequence = self._by_id[id]
+            start = sequence.computed
             sequence.computed += tokens
             if sequence.computed > sequence.furthest:
                 sequence.furthest, progress = sequence.computed, True
+            if id in step.guesses:
+                if tokens > 1:  # guesses that were right, in blocks that were reserved for them
+                    self.pager.grow(id, sequence.slice(start + 1, start + tokens))
+                if self.policy != "static":
+                    self.pager.release(id)
+        self.pager.commit()
         for id in step.draws:
             sequence = self._by_id[id]
-            self._drawn += 1
-            sequence.draw(step.output, self._drawn)
             if id in step.ended or sequence.answered == sequence.request.max_new_tokens:
                 sequence.ended = True
                 ended.append(sequence)
@@ -437,6 +519,8 @@ class Scheduler:
             for sequence in self._running:
                 if not sequence.ended:
                     self.pager.grow(sequence.id, sequence.slice(sequence.computed, sequence.known))
+                    if guesses := self._guesses(sequence):
+                        step.guesses[sequence.id] = guesses  # in what the batch has reserved
             return
         while self._waiting and len(self._running) < self.max_batch:
             sequence = self._waiting[0]
@@ -455,7 +539,7 @@ class Scheduler:
 
     def _continuous(self, step):
         chunked = self.policy == "chunked"
-        budget = self.max_tokens - sum(1 for sequence in self._running if sequence.decoding)
+        budget = self.max_tokens - sum(1 + self._guesses(sequence) for sequence in self._running if sequence.decoding)
         prefilling = [sequence for sequence in self._running if not sequence.decoding]
         shares = _shares(max(budget, 0), [sequence.known - sequence.computed for sequence in prefilling])
         share = dict(zip(map(id, prefilling), shares, strict=True))
@@ -468,6 +552,8 @@ class Scheduler:
             else:
                 step.prefill.append(Chunk(sequence.id, sequence.computed, tokens))
                 budget -= tokens
+        if self.guesses:
+            self._reserve(step)
         owed = sum(self._owed(sequence) for sequence in self._running)
         while self._waiting and len(self._running) < self.max_batch and budget > 0:
             sequence = self._waiting[0]
@@ -494,10 +580,26 @@ class Scheduler:
                 self._begin(step, sequence, opened)
             owed += self._owed(sequence)
 
+    def _guesses(self, sequence) -> int:
+        """How many guesses may be judged: behind the last token that is wanted there is none."""
+        return min(self.guesses, sequence.request.max_new_tokens - sequence.answered - 1)
+
+    def _reserve(self, step):
+        """Blocks for guesses, as far as there are free ones."""
+        for id in step.decode:
+            guesses = self._guesses(self._by_id[id])
+            if guesses:
+                try:
+                    self.pager.reserve(id, guesses)
+                except OutOfBlocks:
+                    guesses = -self.pager.length(id) % self.pager.block_tokens
+            if guesses:
+                step.guesses[id] = guesses
+
     def _owed(self, sequence) -> int:
         """Blocks that a running sequence will need soon: for the rest of its prompt, and for its next tokens."""
         size = self.pager.block_tokens
-        return -(-sequence.known // size) - -(-self.pager.length(sequence.id) // size) + 1
+        return -(-(sequence.known + self.guesses) // size) - -(-self.pager.length(sequence.id) // size) + 1
 
     def _begin(self, step, sequence, opened):
         self._start(sequence)
@@ -517,7 +619,9 @@ class Scheduler:
         while sequence.runs:
             start = sequence.computed
             try:
-                self.pager.grow(sequence.id, sequence.slice(start, start + tokens))
+                copy = self.pager.grow(sequence.id, sequence.slice(start, start + tokens))
+                if copy:
+                    step.copies.append(copy)
                 return True
             except OutOfBlocks:
                 self._preempt(step, self._running[-1])
@@ -554,6 +658,12 @@ class Scheduler:
         self._start(sequence)
         return True
 
+    def _served(self, id) -> _Sequence:
+        sequence = self._by_id.get(id)
+        if sequence is None:
+            raise LookupError(f"no request {id!r} is being served; {len(self._by_id)} are")
+        return sequence
+
     def _between_steps(self, what):
         if self._open is not None:
             raise RuntimeError(f"{what} comes between steps; step {self._open.number} is not finished")
@@ -569,6 +679,19 @@ class Scheduler:
             f"request {first.id!r} needs {blocks} blocks to go on; {pager.num_free} of {pager.num_blocks} are free "
             f"and {len(self._running)} requests run{held}"
         )
+
+
+def _drawn(step: Step, id: Hashable) -> Sequence[int | None]:
+    """What a sequence drew in a step: ids, or None for each token where the executor only counts."""
+    output = step.output.get(id)
+    if output is None:
+        ids = (None,) * (1 + step.accepted.get(id, 0))
+    else:
+        ids = (output,) if hasattr(output, "__index__") else tuple(output)
+    most = 1 + step.guesses.get(id, 0)
+    if not 1 <= len(ids) <= most:
+        raise ValueError(f"sequence {id!r} drew {len(ids)} tokens in step {step.number}; it may draw from 1 to {most}")
+    return ids
 
 
 def _shares(budget: int, wants: list[int]) -> list[int]:
