@@ -10,6 +10,7 @@ _HOMES = {
     "attention": ("attention_by_blocks",),
     "cache": ("cache_under_loops",),
     "systolic": ("systolic_array",),
+    "phases": ("request_phases",),
     "roofline": ("batch_explorer",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
