@@ -11,10 +11,8 @@ from hwlab.figures import Machine, blocked_matmul, blocked_product, cache, cache
 from hwlab.figures.live import source
 from hwlab.figures.own import Pick
 from hwlab.page import frames
-from tests.book.live import open_live
+from tests.book.live import PATIENT, open_live
 from tests.book.project import ROOT
-
-PATIENT = 180_000  # ms: a start takes seconds, a busy machine makes minutes of them
 
 
 @pytest.fixture(autouse=True)

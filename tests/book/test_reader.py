@@ -6,7 +6,8 @@ from pypdf import PdfReader
 
 from hwlab.exercises import question
 from hwlab.page import frames
-from tests.book.test_python import PATIENT, choose_own, run, wait_for_own
+from tests.book.live import PATIENT
+from tests.book.test_python import choose_own, run, wait_for_own
 
 CHAPTER = "book/02-matmul.html"
 PHONE = {"width": 375, "height": 720, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
