@@ -17,7 +17,7 @@ microsecond. A fused matrix keeps the heads apart, so that a cut between heads i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import NamedTuple
@@ -373,25 +373,13 @@ def new_pools(config: Config, num_blocks: int, block_tokens: int, dtype=jnp.floa
     return tuple(jnp.zeros(shape, dtype) for _ in range(config.num_layers))
 
 
-def paged(
-    config: Config,
-    weights: Weights,
-    pools: tuple[jax.Array, ...],
-    tokens: jax.Array,
-    starts: jax.Array,
-    counts: jax.Array,
-    tables: jax.Array,
-    at: jax.Array,
-) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-    """One pass over a batch whose keys and values lie in blocks.
+class Rows(NamedTuple):
+    """Sequences in a pass of `paged`, each with as many places for new tokens as the others.
 
-    A row is a sequence: a piece of a prompt, a single token of an answer, or a token and the guesses behind it.
+    A row is a piece of a prompt, a single token of an answer, or a token and the guesses behind it.
 
-    Parameters
+    Attributes
     ----------
-    config, weights
-    pools : tuple of arrays
-        From `new_pools` or the pass before. Jit this function with the pools donated, or each pass copies them.
     tokens : array [rows, chunk], whole numbers
         New tokens of each sequence, anything behind the last.
     starts, counts : array [rows], whole numbers
@@ -400,24 +388,61 @@ def paged(
         Blocks of each sequence in the order of its tokens, with room for the new ones; anything behind the last.
     at : array [rows, places], whole numbers
         Behind which of a row's new tokens the next one is drawn.
+    """
+
+    tokens: jax.Array
+    starts: jax.Array
+    counts: jax.Array
+    tables: jax.Array
+    at: jax.Array
+
+
+def paged(
+    config: Config, weights: Weights, pools: tuple[jax.Array, ...], groups: Sequence[Rows]
+) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
+    """One pass over a batch whose keys and values lie in blocks.
+
+    Parameters
+    ----------
+    config, weights
+    pools : tuple of arrays
+        From `new_pools` or the pass before. Jit this function with the pools donated, or each pass copies them.
+    groups : sequence of Rows
+        Rows of one width each, prompts and answers say. The weights are read once for all.
 
     Returns
     -------
-    (array [rows, places, vocab], pools)
-        Logits; the pools with the keys and values of the new tokens.
+    (tuple of arrays [rows, places, vocab], pools)
+        Logits of each group; the pools with the keys and values of the new tokens.
     """
     num_blocks, _, _, block_tokens, _ = pools[0].shape
-    chunk = jnp.arange(tokens.shape[1])
-    positions = starts[:, None] + chunk
-    blocks = jnp.take_along_axis(tables, positions // block_tokens, axis=1, mode="clip")
-    blocks = jnp.where(chunk < counts[:, None], blocks, num_blocks)  # no such block: nothing is written
+    positions, blocks, ends = [], [], []
+    for rows in groups:
+        chunk = jnp.arange(rows.tokens.shape[1])
+        position = rows.starts[:, None] + chunk
+        block = jnp.take_along_axis(rows.tables, position // block_tokens, axis=1, mode="clip")
+        blocks.append(jnp.where(chunk < rows.counts[:, None], block, num_blocks).ravel())  # no such block: not written
+        positions.append(position.ravel())
+        ends.append(rows.tokens.size + (ends[-1] if ends else 0))
+    positions, blocks = jnp.concatenate(positions), jnp.concatenate(blocks)
     slots = positions % block_tokens
     pools = list(pools)
 
-    def attend(i, q, k, v):
-        new = jnp.stack([k, v], axis=2)  # [rows, chunk, 2, kv_heads, head_dim]
-        pools[i] = pools[i].at[blocks, :, :, slots].set(new, mode="drop")
-        return paged_attention(q, pools[i], tables, starts)
+    def apart(x):
+        """Of all new tokens, those of each group: [rows, chunk, ...]."""
+        parts = jnp.split(x, ends[:-1])
+        return [part.reshape(*rows.tokens.shape, *x.shape[1:]) for rows, part in zip(groups, parts, strict=True)]
 
-    x = decoder(config, weights, tokens, positions, attend)
-    return logits(weights, jnp.take_along_axis(x, at[..., None], axis=1)), tuple(pools)
+    def attend(i, q, k, v):
+        new = jnp.stack([k, v], axis=1)  # [tokens, 2, kv_heads, head_dim]
+        pools[i] = pools[i].at[blocks, :, :, slots].set(new, mode="drop")
+        mixed = [
+            paged_attention(queries, pools[i], rows.tables, rows.starts)
+            for rows, queries in zip(groups, apart(q), strict=True)
+        ]
+        return jnp.concatenate([part.reshape(-1, *part.shape[2:]) for part in mixed])
+
+    tokens = jnp.concatenate([rows.tokens.ravel() for rows in groups])
+    xs = apart(decoder(config, weights, tokens, positions, attend))
+    drawn = [jnp.take_along_axis(x, rows.at[..., None], axis=1) for rows, x in zip(groups, xs, strict=True)]
+    return tuple(logits(weights, x) for x in drawn), tuple(pools)
