@@ -9,6 +9,7 @@ _HOMES = {
     "blocked_matmul": ("blocked_product",),
     "attention": ("attention_by_blocks",),
     "cache": ("cache_under_loops",),
+    "weighing": ("cache_by_token",),
     "systolic": ("systolic_array",),
     "phases": ("request_phases",),
     "roofline": ("batch_explorer",),
