@@ -10,6 +10,7 @@ _HOMES = {
     "attention": ("attention_by_blocks",),
     "cache": ("cache_under_loops",),
     "weighing": ("cache_by_token",),
+    "pager": ("pager_machine",),
     "systolic": ("systolic_array",),
     "phases": ("request_phases",),
     "roofline": ("batch_explorer",),

@@ -180,6 +180,11 @@ class Pager:
         return len(self._empty) + len(self._left)
 
     @property
+    def free_blocks(self) -> tuple[int, ...]:
+        """Blocks in no table, the next to be used first: empty ones, then those that the prefix cache had longest."""
+        return (*reversed(self._empty), *self._left)
+
+    @property
     def sequences(self) -> tuple[Hashable, ...]:
         """Sequences that hold blocks, in the order in which they began."""
         return tuple(self._held)
