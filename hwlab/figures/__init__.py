@@ -13,6 +13,7 @@ _HOMES = {
     "pager": ("pager_machine",),
     "systolic": ("systolic_array",),
     "phases": ("request_phases",),
+    "timeline": ("schedule_timeline",),
     "roofline": ("batch_explorer",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
