@@ -283,8 +283,8 @@ def step_costs(of: ModelSpec, card: Chip, chips: int, context: int, most: int = 
         )
         .properties(
             description=f"{of.name} on {chips} {_short(card)}: the weights take {si(one['weights'], 's')} at any "
-            f"batch. The arithmetic takes as long at {number(at['arithmetic'])} rows, the caches, of {context:,} tokens each, "
-            f"at {number(at['cache'])}."
+            f"batch. The arithmetic takes as long at {number(at['arithmetic'])} rows, the caches, of {context:,} "
+            f"tokens each, at {number(at['cache'])}."
         )
     )
 
