@@ -1,6 +1,9 @@
 """How it is shown: data, chart, widget. Names load what they need when first used."""
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 
 _HOMES = {
     "explorer": ("Axis", "Choice", "Explorer", "Result", "Rule", "Slider", "explore"),
@@ -18,6 +21,31 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME)
+
+
+def _put_off(name: str, function: str) -> None:
+    """Let ``from name import function`` import the module `name` only when the function is first called.
+
+    Altair loads jsonschema, and that rfc3987_syntax where it is installed, as with Jupyter. Its import builds two
+    parsers of addresses that no chart asks for, and takes three times as long as all the rest of Altair.
+    """
+    if name in sys.modules or find_spec(name) is None:
+        return
+    stand_in = ModuleType(name)
+
+    def real(attribute: str) -> object:
+        if attribute.startswith("__"):  # what importing itself asks
+            raise AttributeError(attribute)
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    stand_in.__getattr__ = real
+    setattr(stand_in, function, lambda *args: real(function)(*args))
+    sys.modules[name] = stand_in
+
+
+_put_off("rfc3987_syntax", "is_valid_syntax")
 
 
 def __getattr__(name):
