@@ -180,7 +180,7 @@ def random_weights(config: Config, seed: int = 0, dtype=jnp.float32) -> Weights:
     random = np.random.default_rng(seed)
 
     def normal(*shape, of=1.0):
-        return jnp.asarray(0.02 * of * random.standard_normal(shape), dtype)
+        return jnp.asarray(0.5 * of / math.sqrt(config.hidden_size) * random.standard_normal(shape), dtype)
 
     width, kv, d = config.hidden_size, config.num_kv_heads, config.head_dim
     deep = 1 / math.sqrt(2 * config.num_layers)  # of those that add to the residual stream
@@ -289,11 +289,13 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> jax.
     -------
     array [..., tokens, kv_heads, group, head_dim], in the type of `q`
     """
+    *many, tokens, kv_heads, group, d = q.shape
     wide = jnp.promote_types(q.dtype, jnp.float32)
-    scores = jnp.einsum("...tkgd,...knd->...ktgn", q, k, preferred_element_type=wide) / math.sqrt(q.shape[-1])
-    scores = jnp.where(seen[..., None, :, None, :], scores, -jnp.inf)
-    shares = jax.nn.softmax(scores, axis=-1).astype(v.dtype)
-    return jnp.einsum("...ktgn,...knd->...tkgd", shares, v)
+    q = jnp.moveaxis(q, -4, -2).reshape(*many, kv_heads, group * tokens, d)  # one matrix for each head of keys
+    scores = jnp.matmul(q, k.mT, preferred_element_type=wide) / math.sqrt(d)
+    scores = jnp.where(jnp.tile(seen, (group, 1))[..., None, :, :], scores, -jnp.inf)
+    mixed = jnp.matmul(jax.nn.softmax(scores, axis=-1).astype(v.dtype), v)
+    return jnp.moveaxis(mixed.reshape(*many, kv_heads, group, tokens, d), -2, -4)
 
 
 def whole(config: Config, weights: Weights, tokens: jax.Array) -> jax.Array:
