@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
+from hwlab.costs.phases import free_chunk, mixed_step, read_for_one_written, two_byte
 from hwlab.costs.roofline import decode_step_time, decode_step_work, prefill_time, prefill_work, price, rates, ridge
 from hwlab.figures.explorer import Axis, Choice, Explorer, Result, Rule, Slider, explore
 from hwlab.figures.tables import Table
@@ -40,17 +41,6 @@ CLASSES = (
 _SHAPES = ("circle", "square", "triangle-up", "cross", "diamond", "triangle-down")
 _PREFIXED = "replace(format(datum.value, '~s'), regexp('([a-zA-Zµ])$'), ' $1')"
 _PLAIN = "format(datum.value, ',~r')"
-
-
-def two_byte(of: Chip) -> str:
-    """The 16-bit type whose peak the vendor publishes: bf16, else fp16.
-
-    Examples
-    --------
-    >>> two_byte(chip("h100-sxm")), two_byte(chip("groq-lpu"))
-    ('bf16', 'fp16')
-    """
-    return "bf16" if "bf16" in of.peak_flop_per_s else "fp16"
 
 
 # ---- A step under the reader's hand --------------------------------------------------------------------------------
@@ -475,43 +465,6 @@ def experts_by_tokens(shapes: Mapping[str, tuple[int, int]], most: int = 4096) -
 # ---- A step that does both -----------------------------------------------------------------------------------------
 
 
-def mixed_step(of: ModelSpec, on: Chip, *, users: int, context: int, chunk: int, before: int = 0):
-    """Seconds of arithmetic and of memory traffic in a step that writes for `users` and reads `chunk` prompt tokens.
-
-    Parameters
-    ----------
-    of, on : ModelSpec, Chip
-        A dense model, in 16 bits.
-    users, context : int
-        Sequences that are being written, and the tokens behind each.
-    chunk, before : int
-        Tokens of the prompt that this step reads (0 for none), and those of it that were read before.
-
-    Returns
-    -------
-    StepTime
-        By the roofline: weights are read once for both.
-
-    Examples
-    --------
-    128 tokens of a prompt cost nothing beside 32 users, 1,024 cost three steps:
-
-    >>> llama, h100 = model("llama-3.1-8b"), chip("h100-sxm")
-    >>> shape = {"users": 32, "context": 1024}
-    >>> [round(mixed_step(llama, h100, **shape, chunk=n).seconds * 1e3, 1) for n in (0, 128, 1024)]
-    [5.8, 5.8, 15.2]
-    """
-    dtype = two_byte(on)
-    work = decode_step_work(of, context=context, batch=users, dtype=dtype)
-    if chunk:
-        moved = of.kv_bytes_read(before, dtype) if before else 0.0
-        work = work._replace(
-            flop=work.flop + of.flop(chunk, before, head_tokens=1),
-            memory_bytes=work.memory_bytes + moved + of.kv_bytes(chunk, dtype),
-        )
-    return price(work, rates(on, dtype))
-
-
 def chunk_times(
     of: ModelSpec | None = None, on: Chip | None = None, users: int = 32, context: int = 1024, most: int = 1024
 ) -> alt.LayerChart:
@@ -571,42 +524,7 @@ def chunk_times(
     )
 
 
-def free_chunk(of: ModelSpec, on: Chip, *, users: int, context: int) -> int:
-    """Most tokens of a prompt that ride along in a decode step without making it arithmetic-bound; 0 if none does.
-
-    Examples
-    --------
-    >>> free_chunk(model("llama-3.1-8b"), chip("h100-sxm"), users=1, context=1024)
-    318
-    """
-
-    def free(chunk):
-        time = mixed_step(of, on, users=users, context=context, chunk=chunk)
-        return time.compute_s <= time.memory_s
-
-    low, high = 0, 1
-    while free(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if free(middle) else (low, middle)
-    return low
-
-
 # ---- Across chips, and measured ------------------------------------------------------------------------------------
-
-
-def read_for_one_written(of: ModelSpec, on: Chip, prompt: int = 1024) -> float:
-    """Tokens that a chip reads while it writes one for a single user, in 16 bits, whether the model fits or not.
-
-    Examples
-    --------
-    >>> round(read_for_one_written(model("llama-3.1-8b"), chip("h100-sxm")))
-    314
-    """
-    dtype = two_byte(on)
-    reading = prefill_time(of, on, prompt_tokens=prompt, dtype=dtype).seconds
-    return prompt * decode_step_time(of, on, context=prompt, dtype=dtype).seconds / reading
 
 
 def read_while_one_is_written(
