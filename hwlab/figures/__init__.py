@@ -17,6 +17,7 @@ _HOMES = {
     "systolic": ("systolic_array",),
     "phases": ("request_phases",),
     "timeline": ("schedule_timeline",),
+    "rounds": ("guesses_and_verdicts",),
     "roofline": ("batch_explorer",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
