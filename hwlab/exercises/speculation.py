@@ -108,7 +108,7 @@ GUESSES = (
         id="speculation-batch-end",
         title="where it stops to pay",
         answer=sequences_at_which_guessing_stops,
-        unit="requests",
+        unit="sequences",
         low=1,
         high=10_000,
         facts=lambda: {
@@ -466,8 +466,8 @@ EXERCISES = (
 
 
 def gain_of_the_pair():
-    pair = {"acceptance": 0.7, "guesses": 4}
-    return speedup_on(H100, TARGET, DRAFT, context=256, **pair)
+    load = {"acceptance": 0.7, "guesses": 4, "context": 256}
+    return speedup_on(H100, TARGET, DRAFT, **load)
 
 
 def memo_facts():
@@ -588,7 +588,7 @@ REVIEW = (
 
 
 def verdict(guess, draft, target, first, second):
-    """The token written for one guess; `first` decides, `second` draws anew."""
+    """Token written: `first` decides, `second` redraws."""
     if first * draft[guess] < target[guess]:
         return guess
     pairs = zip(draft, target, strict=True)
@@ -601,32 +601,31 @@ def verdict(guess, draft, target, first, second):
 
 
 def _draw_verdict(generator):
+    wanted = generator.choice(("refused", "refused", "by chance", "surely"))
     while True:
-        draft, target = ([generator.randint(0, 20) ** 2 for _ in range(8)] for _ in range(2))
-        if not sum(draft) or not sum(target):
-            continue
+        draft, target = ([generator.randint(1, 20) ** 2 for _ in range(8)] for _ in range(2))
         draft, target = ([weight / sum(of) for weight in of] for of in (draft, target))
         guess = generator.choices(range(8), draft)[0]
         first, second = generator.random(), generator.random()
-        if (first * draft[guess] >= target[guess]) == (generator.random() < 0.75):
+        taken = first * draft[guess] < target[guess]
+        found = "refused" if not taken else "surely" if target[guess] >= draft[guess] else "by chance"
+        if found == wanted:
             return {"guess": guess, "draft": draft, "target": target, "first": first, "second": second}
 
 
-def _draw(weights, goal):
-    for token, share in enumerate(weights):
-        if goal < share:
-            return token
-        goal -= share
-    return len(weights) - 1
+def _wrong(takes=lambda first, q, p: first * q < p, left=lambda q, p: max(0, p - q), normal=True):
+    def mutant(guess, draft, target, first, second):
+        if takes(first, draft[guess], target[guess]):
+            return guess
+        weights = [left(q, p) for q, p in zip(draft, target, strict=True)]
+        goal = second * (sum(weights) if normal else 1)
+        for token, share in enumerate(weights):
+            if goal < share:
+                return token
+            goal -= share
+        return len(weights) - 1
 
-
-def _mutant(guess, draft, target, first, second, *, takes=None, left=None, normal=True):
-    takes = takes or (lambda q, p: first * q < p)
-    left = left or (lambda q, p: max(0, p - q))
-    if takes(draft[guess], target[guess]):
-        return guess
-    weights = [left(q, p) for q, p in zip(draft, target, strict=True)]
-    return _draw(weights, second * (sum(weights) if normal else 1))
+    return mutant
 
 
 CODE = (
@@ -645,39 +644,35 @@ CODE = (
             """,
         mutants=(
             Mutant(
-                function=lambda **case: _mutant(**case, left=lambda q, p: p),
+                function=_wrong(left=lambda q, p: p),
                 reply="After a refusal you draw from all of the target: what the draft likes comes too often.",
             ),
             Mutant(
-                function=lambda guess, draft, target, first, second: _mutant(
-                    guess, draft, target, first, second, takes=lambda q, p: first < p
-                ),
+                function=_wrong(takes=lambda first, q, p: first < p),
                 reply="You take a guess with the target's probability. What counts is the ratio of the two.",
             ),
             Mutant(
-                function=lambda guess, draft, target, first, second: _mutant(
-                    guess, draft, target, first, second, takes=lambda q, p: first * p < q
-                ),
+                function=_wrong(takes=lambda first, q, p: first * p < q),
                 reply="Your ratio is upside down: it is the target's over the draft's.",
             ),
             Mutant(
-                function=lambda **case: _mutant(**case, left=lambda q, p: abs(p - q)),
+                function=_wrong(left=lambda q, p: abs(p - q)),
                 reply="You draw from the difference of either sign. Where the draft has more, nothing is left.",
             ),
             Mutant(
-                function=lambda **case: _mutant(**case, normal=False),
+                function=_wrong(normal=False),
                 reply="What is left over sums to less than one. Scale `second` by its sum.",
             ),
             Mutant(
-                function=lambda **case: _mutant(**case, takes=lambda q, p: p >= q),
+                function=_wrong(takes=lambda first, q, p: p >= q),
                 reply="You refuse every guess of which the draft thinks more. Some of them are taken, by chance.",
             ),
             Mutant(
-                function=lambda **case: _mutant(**case, left=lambda q, p: max(0, q - p)),
+                function=_wrong(left=lambda q, p: max(0, q - p)),
                 reply="You draw from what the draft has more. It is the target that is owed something.",
             ),
             Mutant(
-                function=lambda **case: _mutant(**case, left=lambda q, p: q),
+                function=_wrong(left=lambda q, p: q),
                 reply="After a refusal you ask the draft again. The target has to be asked.",
             ),
         ),
