@@ -428,6 +428,9 @@ def paged(
         ends.append(rows.tokens.size + (ends[-1] if ends else 0))
     positions, blocks = jnp.concatenate(positions), jnp.concatenate(blocks)
     slots = positions % block_tokens
+    single = positions.size == 1  # XLA turns a scatter of one into an update that copies the pool: write one to nowhere
+    if single:
+        blocks, slots = jnp.append(blocks, num_blocks), jnp.append(slots, 0)
     pools = list(pools)
 
     def apart(x):
@@ -437,6 +440,7 @@ def paged(
 
     def attend(i, q, k, v):
         new = jnp.stack([k, v], axis=1)  # [tokens, 2, kv_heads, head_dim]
+        new = jnp.repeat(new, 2, axis=0) if single else new
         pools[i] = pools[i].at[blocks, :, :, slots].set(new, mode="drop")
         mixed = [
             paged_attention(queries, pools[i], rows.tables, rows.starts)

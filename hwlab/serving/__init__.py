@@ -4,6 +4,7 @@ import importlib
 
 _HOMES = {
     "contiguous": ("Contiguous",),
+    "engine": ("Engine", "Generation", "StepRecord"),
     "pager": ("Copy", "NeverFits", "Opened", "OutOfBlocks", "Pager", "UnknownSequence", "Waste"),
     "scheduler": ("Executor", "Request", "Scheduler", "Served", "Stalled", "Step", "serve"),
     "speculative": ("judge",),

@@ -1,0 +1,869 @@
+"""The engine: a real model on this machine, its KV cache paged, its requests batched.
+
+The scheduler says who is in a step and the pager where keys and values lie; both are the objects that the simulator
+drives on chips nobody here owns. The engine is their `Executor`: it hands a step to the model as two groups of rows,
+the answers that go on and the prompts that begin, lets the model read its weights once for both, and draws the next
+tokens, all in one compiled program. With a *draft* model the same program writes some guesses, judges them in one pass
+of the large model, and draws what comes behind the last right one.
+
+A compiled program is for one shape of its arrays, and compiling takes longer than running. So shapes are rounded up to
+powers of two or four, and rows that are left over compute nothing that counts. The pools of keys and values are *donated*: a
+program writes into the arrays that it is given, where it would else copy them whole at every step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hwlab.formula import whole
+from hwlab.kernels.checkpoints import Checkpoint, load_checkpoint
+from hwlab.kernels.transformer import Rows, new_pools, paged
+from hwlab.serving.pager import NeverFits, Pager
+from hwlab.serving.scheduler import Request, Scheduler, Step
+from hwlab.serving.speculative import look_up
+
+LOOK_UP = "look-up"
+_DTYPES = {"float32": "fp32", "float64": "fp64", "bfloat16": "bf16", "float16": "fp16"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """What one step of the engine did, and how long it took.
+
+    Attributes
+    ----------
+    number : int
+        Of the scheduler's step.
+    start_s, seconds : float
+        On this machine's clock, from the engine's beginning; `seconds` has the compiling in it.
+    prefill_tokens : int
+        Tokens of prompts that it computed.
+    decode_sequences : int
+        Answers that it carried on.
+    idle : int
+        Rows of a static batch whose answer had ended.
+    tokens : int
+        Tokens that it drew.
+    guesses, accepted : int
+        Guesses that it judged, and how many were right.
+    context_tokens : int
+        Tokens in the cache of all of its sequences, those that it wrote among them.
+    flop : float
+        FLOP that the model needs for it, nothing padded or idle counted; those of a draft model too.
+    weight_bytes, kv_bytes : float
+        Bytes of weights and of cache that it must read, once each; those of a draft model, once a guess, too.
+    compiled : bool
+        Whether a program was compiled in it.
+    """
+
+    number: int
+    start_s: float
+    seconds: float
+    prefill_tokens: int
+    decode_sequences: int
+    idle: int
+    tokens: int
+    guesses: int
+    accepted: int
+    context_tokens: int
+    flop: float
+    weight_bytes: float
+    kv_bytes: float
+    compiled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """An answer.
+
+    Attributes
+    ----------
+    text : str
+        Up to what stopped it, left out.
+    ids : tuple of int
+        All tokens that were drawn.
+    finish_reason : {"length", "stop"}
+        Whether it reached `max_new_tokens`, or a stop.
+    ttft_s : float
+        From the call to the first token.
+    tpot_s : float or None
+        For each further token; None for an answer of one.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    finish_reason: str
+    ttft_s: float
+    tpot_s: float | None
+
+
+class Sampling(NamedTuple):
+    """How the tokens of an answer are drawn; temperature 0 takes the likeliest."""
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class _Answer:
+    """A request of `generate` or `stream` on its way."""
+
+    sampling: Sampling
+    stop_ids: frozenset[int]
+    stop_texts: tuple[str, ...]
+    ids: list[int] = field(default_factory=list)
+    cut: int | None = None  # where the text ends before a stop
+    stopped: bool = False
+    done: bool = False
+    begun_s: float = 0.0
+    first_s: float = 0.0
+    last_s: float = 0.0
+
+
+class Engine:
+    """Serve a model on this machine.
+
+    Parameters
+    ----------
+    model : Checkpoint
+        See `load` for models by name.
+    draft : Checkpoint or "look-up", optional
+        Who guesses: a smaller model with the same tokens, or what followed in the text before
+        (`hwlab.serving.speculative.look_up`). By default nobody.
+    guesses : int
+        Most guesses a round.
+    num_blocks : int, optional
+        Blocks of the pool; by default enough for `max_batch` sequences of the longest context, up to 256 MiB.
+    block_tokens : int
+        Tokens a block has room for.
+    policy, max_batch, max_tokens, preemption
+        As of `Scheduler`; `max_tokens` is 512 by default, or what `max_batch` makes necessary. ``swap`` keeps as many
+        blocks in ordinary memory as the pool has.
+    dtype : {"float32", "float64", "bfloat16", "float16"}
+        Of weights and cache. For float64 JAX must be allowed it: ``jax.config.update("jax_enable_x64", True)``.
+    devices : int
+        Devices of JAX that share every layer, heads of keys and values and columns of the feed-forward block dealt out
+        evenly (*tensor parallelism*).
+    seed : int
+        What prefixes are hashed with, so that equal calls make equal runs.
+
+    Attributes
+    ----------
+    scheduler, pager
+        The real objects. ``serve(requests, engine.scheduler, engine)`` answers requests that arrive in time, greedily.
+    spec : ModelSpec
+        What `hwlab.costs` and `hwlab.estimate` take.
+    log : list of StepRecord
+        All steps so far.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of those allowed, or the two models do not share their tokens.
+    """
+
+    def __init__(
+        self,
+        model: Checkpoint,
+        *,
+        draft: Checkpoint | str | None = None,
+        guesses: int = 4,
+        num_blocks: int | None = None,
+        block_tokens: int = 16,
+        policy: str = "continuous",
+        max_batch: int = 8,
+        max_tokens: int | None = None,
+        preemption: str = "recompute",
+        dtype: str = "float32",
+        devices: int = 1,
+        seed: int = 0,
+    ):
+        if dtype not in _DTYPES:
+            raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(_DTYPES)}")
+        if dtype == "float64" and not jax.config.jax_enable_x64:
+            raise ValueError('dtype is "float64"; first allow it: jax.config.update("jax_enable_x64", True)')
+        if isinstance(draft, str) and draft != LOOK_UP:
+            raise ValueError(f"draft is {draft!r}; give a model, or {LOOK_UP!r}")
+        if isinstance(draft, Checkpoint) and draft.config.vocab_size != model.config.vocab_size:
+            raise ValueError(
+                f"{model.name} has {model.config.vocab_size} tokens and {draft.name} {draft.config.vocab_size}; a "
+                "draft must have the tokens of the model that judges it"
+            )
+        max_batch, block_tokens, devices = whole(max_batch=max_batch, block_tokens=block_tokens, devices=devices)
+        self.guesses = whole(guesses=guesses) if draft is not None else 0
+        self.model, self.draft, self.spec, self.dtype = model, draft, model.spec, dtype
+        self._models = (model, draft) if isinstance(draft, Checkpoint) else (model,)
+        self._bytes = _DTYPES[dtype]
+        per_token = sum(m.spec.kv_bytes_per_token(self._bytes) for m in self._models)
+        full = -(-model.config.max_context_tokens // block_tokens)
+        if num_blocks is None:
+            num_blocks = min(max_batch * full, max(full, int(2**28 // (per_token * block_tokens))))
+        if max_tokens is None:
+            max_tokens = max(512, max_batch * (1 + self.guesses))
+        self._shape = whole(num_blocks=num_blocks), block_tokens
+        self._options = {
+            "policy": policy,
+            "max_batch": max_batch,
+            "max_tokens": max_tokens,
+            "preemption": preemption,
+            "guesses": self.guesses,
+        }
+        self._seed = b"%d" % seed
+        self._reset()
+        self._configs = tuple(m.config for m in self._models)
+        self._weights = tuple(jax.tree.map(lambda x: jnp.asarray(x, dtype), m.weights) for m in self._models)
+        self._new_pools()
+        self.log: list[StepRecord] = []
+        self._start = time.perf_counter()
+        self._names = 0
+
+    @classmethod
+    def load(cls, name: str | PathLike, draft: str | PathLike | None = None, **options) -> Engine:
+        """An engine with a model by its name or path.
+
+        Parameters
+        ----------
+        name : str or path
+            As for `hwlab.kernels.checkpoints.load_checkpoint`: "tiny-shakespeare", which comes with the package; a
+            folder with ``config.json`` and ``*.safetensors``; a ``.gguf`` file.
+        draft : str or path, optional
+            Likewise, or "look-up".
+        **options
+            As for `Engine`.
+
+        Raises
+        ------
+        CheckpointError
+            If there is no such model.
+        """
+        dtype = options.get("dtype", "float32")
+        model = load_checkpoint(name, dtype)
+        return cls(model, draft=load_checkpoint(draft, dtype) if draft not in (None, LOOK_UP) else draft, **options)
+
+    def _reset(self):
+        """Pager and scheduler as at the beginning."""
+        num_blocks, block_tokens = self._shape
+        self.pager = Pager(num_blocks, block_tokens, seed=self._seed)
+        swap = self._options["preemption"] == "swap"
+        host = Pager(num_blocks, block_tokens, seed=self._seed) if swap else None
+        self.scheduler = Scheduler(self.pager, host=host, **self._options)
+        self._answers: dict[Hashable, _Answer] = {}
+
+    def _new_pools(self):
+        self._pools = tuple(new_pools(config, *self._shape, jnp.dtype(self.dtype)) for config in self._configs)
+        swap = self.scheduler.host is not None
+        self._host = jax.tree.map(lambda pool: np.zeros(pool.shape, pool.dtype), self._pools) if swap else None
+
+    # --- one step --------------------------------------------------------------------------------------------
+
+    def run(self, step: Step) -> float:
+        """Carry out a step of `scheduler`: note in it what was drawn and who ended, and say how long it took.
+
+        Parameters
+        ----------
+        step : Step
+            The one that ``scheduler.step()`` gave last; ``scheduler.finish(step)`` comes next.
+
+        Returns
+        -------
+        float
+            Seconds, compiling included.
+        """
+        start, programs = time.perf_counter(), len(_TRACED)
+        self._move(step)
+        accepted = 0
+        if step.tokens:
+            samplings = [[self._sampling(id) for id in ids] for ids in (step.decode, [c.id for c in step.prefill])]
+            decode, prefill = self._decode(step, samplings[0]), self._prefill(step, samplings[1])
+            drawn, self._pools = _pass(
+                self._weights,
+                self._pools,
+                decode,
+                prefill,
+                configs=self._configs,
+                guesses=self.guesses,
+                kind=_kind([*samplings[0], *samplings[1]]),
+            )
+            (tokens, right), firsts = jax.device_get(drawn)
+            for row, id in enumerate(step.decode):
+                accepted += int(right[row])
+                self._note(step, id, tokens[row, : right[row] + 1].tolist())
+            draws = set(step.draws)
+            for row, chunk in enumerate(step.prefill):
+                if chunk.id in draws:
+                    self._note(step, chunk.id, [int(firsts[row])])
+        end = time.perf_counter()
+        self._record(step, start, end, accepted, compiled=len(_TRACED) > programs)
+        return end - start
+
+    def _move(self, step):
+        """What the scheduler wants moved, in its order."""
+        if step.swap_out:
+            source, target = _pairs(step.swap_out)
+            taken = jax.device_get(_read(self._pools, _padded(source, 0)))
+            for host, blocks in zip(jax.tree.leaves(self._host), jax.tree.leaves(taken), strict=True):
+                host[target] = blocks[: len(target)]
+        nowhere = self.pager.num_blocks
+        if step.copies:
+            source, target = zip(*step.copies, strict=True)
+            self._pools = _copy(self._pools, _padded(source, 0), _padded(target, nowhere))
+        if step.swap_in:
+            source, target = _pairs(step.swap_in)
+            blocks = jax.tree.map(lambda host: host[_padded(source, 0)], self._host)
+            self._pools = _write(self._pools, _padded(target, nowhere), blocks)
+
+    def _decode(self, step, samplings) -> _Decode | None:
+        ids = step.decode
+        if not ids:
+            return None
+        most = self._options["max_batch"]
+        rows = min(_up(len(ids) + step.idle, 2), most)
+        if step.prefill:  # one shape of answers beside each shape of prompts
+            rows = min(max(rows, 8), most)
+        last, starts, room = np.zeros(rows, np.int32), np.zeros(rows, np.int32), np.full(rows, -1, np.int32)
+        looked = np.zeros((rows, self.guesses), np.int32) if self.draft == LOOK_UP else None
+        for row, id in enumerate(ids):
+            last[row] = self.scheduler.tokens(id, -1)[0]
+            starts[row] = self.pager.length(id) - 1
+            room[row] = step.guesses.get(id, 0)
+            if looked is not None and room[row]:
+                found = look_up(self.scheduler.tokens(id), int(room[row]))
+                looked[row, : len(found)] = found
+                room[row] = len(found)
+        return _Decode(last, starts, room, self._tables(ids, rows), looked, _draws(samplings, rows))
+
+    def _prefill(self, step, samplings) -> _Prefill | None:
+        chunks = step.prefill
+        if not chunks:
+            return None
+        rows, width = _up(len(chunks), 2), _up(max(chunk.tokens for chunk in chunks), 1, 16)
+        tokens, starts, counts = np.zeros((rows, width), np.int32), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+        for row, chunk in enumerate(chunks):
+            counts[row], starts[row] = chunk.tokens, chunk.start
+            tokens[row, : chunk.tokens] = self.scheduler.tokens(chunk.id, chunk.start, chunk.start + chunk.tokens)
+        tables = self._tables([chunk.id for chunk in chunks], rows)
+        return _Prefill(tokens, starts, counts, tables, _draws(samplings, rows))
+
+    def _tables(self, ids, rows):
+        tables = [self.pager.table(id) for id in ids]
+        out = np.zeros((rows, _up(max(map(len, tables)), 1, 8)), np.int32)
+        for row, table in enumerate(tables):
+            out[row, : len(table)] = table
+        return out
+
+    def _sampling(self, id) -> Sampling:
+        answer = self._answers.get(id)
+        return Sampling() if answer is None else answer.sampling
+
+    def _note(self, step, id, tokens):
+        """Tokens of a sequence into the step, up to the one that ends its answer."""
+        answer = self._answers.get(id)
+        if answer is None:
+            for at, token in enumerate(tokens, 1):
+                if token in self.model.stop_ids:
+                    step.ended.add(id)
+                    tokens = tokens[:at]
+                    break
+        else:
+            for at, token in enumerate(tokens, 1):
+                answer.ids.append(token)
+                if self._stops(answer):
+                    answer.stopped = True
+                    step.ended.add(id)
+                    tokens = tokens[:at]
+                    break
+        step.output[id] = tokens
+
+    def _stops(self, answer) -> bool:
+        """Whether its last token ends an answer; if so, where its text does."""
+        if answer.ids[-1] in answer.stop_ids:
+            answer.cut = len(self._text(answer.ids[:-1]))
+            return True
+        if answer.stop_texts:
+            text = self._text(answer.ids)
+            found = [at for at in map(text.find, answer.stop_texts) if at >= 0]
+            if found:
+                answer.cut = min(found)
+                return True
+        return False
+
+    def _text(self, ids) -> str:
+        return "" if self.model.tokenizer is None else self.model.tokenizer.decode(ids)
+
+    def _record(self, step, start, end, accepted, *, compiled):
+        decode = np.array([self.pager.length(id) - 1 for id in step.decode], float)  # tokens before the step
+        judged = np.array([1 + step.guesses.get(id, 0) for id in step.decode], float)
+        before = np.array([chunk.start for chunk in step.prefill], float)
+        new = np.array([chunk.tokens for chunk in step.prefill], float)
+        draws = set(step.draws)
+        heads = np.array([chunk.id in draws for chunk in step.prefill], float)
+        flop = weights = cache = 0.0
+        for i, model in enumerate(self._models):
+            spec, passes = model.spec, 1 if i == 0 or not step.decode else 1 + self.guesses
+            flop += float(np.sum(spec.flop(judged, decode, judged)) + np.sum(spec.flop(new, before, heads)))
+            if step.tokens:
+                weights += passes * float(spec.weight_bytes_read(step.tokens / passes, self._bytes))
+            cache += passes * float(np.sum(spec.kv_bytes_read(decode + judged / passes, self._bytes)))
+            cache += float(np.sum(spec.kv_bytes_read(before + new, self._bytes)))
+        self.log.append(
+            StepRecord(
+                number=step.number,
+                start_s=start - self._start,
+                seconds=end - start,
+                prefill_tokens=int(new.sum()),
+                decode_sequences=len(step.decode),
+                idle=step.idle,
+                tokens=sum(map(len, step.output.values())),
+                guesses=sum(step.guesses.values()),
+                accepted=accepted,
+                context_tokens=int(decode.sum() + len(decode) + before.sum() + new.sum()),
+                flop=flop,
+                weight_bytes=weights,
+                kv_bytes=cache,
+                compiled=compiled,
+            )
+        )
+
+    # --- answers ---------------------------------------------------------------------------------------------
+
+    def generate(
+        self,
+        prompts: Sequence[str | Sequence[int]],
+        max_new_tokens: int = 64,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        stop: str | Sequence[str | int] = (),
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Generation]:
+        """Answer all prompts, as many at a time as the scheduler lets run.
+
+        Parameters
+        ----------
+        prompts : sequence of str, or of sequences of int
+            Texts, or token ids.
+        max_new_tokens : int
+            Tokens after which an answer ends, if nothing ends it before.
+        temperature : float
+            0 takes the likeliest token; 1 draws as the model thinks; above, more evenly.
+        top_k : int, optional
+            Draw from the likeliest so many only.
+        top_p : float, optional
+            Draw from the likeliest only that together have this probability.
+        seed : int
+            Prompt number i is answered with seed + i, in whatever company.
+        stop : str, or sequence of str and int
+            Texts and token ids that end an answer, beside those of the model.
+        progress : callable, optional
+            Called after each step with the tokens drawn so far and the most there can be. If it raises, all is
+            cancelled and the engine is as it was.
+
+        Returns
+        -------
+        list of Generation
+            In the order of the prompts.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a prompt is empty, holds what is no token of the model, or is too long with its answer for the model; if
+            a number is none of those allowed. Nothing is begun then.
+        NeverFits
+            If a prompt and its answer need more blocks than the pool has.
+        """
+        if isinstance(prompts, str):
+            raise TypeError(f"prompts is a text; give a list: [{prompts[:20]!r}]")
+        options = max_new_tokens, temperature, top_k, top_p, stop
+        names = self._begin([self._asked(prompt, seed + i, *options) for i, prompt in enumerate(prompts)])
+        answers = [self._answers[name] for name in names]
+        try:
+            while not all(answer.done for answer in answers):
+                self._advance()
+                if progress is not None:
+                    progress(sum(len(answer.ids) for answer in answers), len(answers) * max_new_tokens)
+        finally:
+            self._forget(names)
+        return [self._generation(answer) for answer in answers]
+
+    def stream(
+        self,
+        prompt: str | Sequence[int],
+        max_new_tokens: int = 64,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        stop: str | Sequence[str | int] = (),
+    ) -> Iterator[str]:
+        """The answer to one prompt, piece by piece as it is drawn; ``close()`` on the iterator cancels it.
+
+        Several streams, and calls of `generate` between, share their steps. Parameters, and what is raised, as in
+        `generate`.
+        """
+        names = self._begin([self._asked(prompt, seed, max_new_tokens, temperature, top_k, top_p, stop)])
+        return self._pieces(names[0])
+
+    def _pieces(self, name):
+        shown, answer = 0, self._answers[name]
+        try:
+            while True:
+                if not answer.done:
+                    if name not in self._answers:
+                        raise RuntimeError("the engine began anew after a step that failed; this stream is lost")
+                    self._advance()
+                text = self._text(answer.ids)[: answer.cut]
+                sure = len(text) if answer.done else len(text) - _unsure(text, answer.stop_texts)
+                if sure > shown:
+                    yield text[shown:sure]
+                    shown = sure
+                if answer.done:
+                    return
+        finally:
+            self._forget([name])
+
+    def _asked(self, prompt, seed, max_new_tokens, temperature, top_k, top_p, stop):
+        """(token ids, tokens of the answer, what is kept of the request), or an error."""
+        max_new_tokens = whole(max_new_tokens=max_new_tokens)
+        if isinstance(prompt, str):
+            if self.model.tokenizer is None:
+                raise TypeError(f"{self.model.name} came without a tokenizer; give token ids")
+            ids = self.model.tokenizer.encode(prompt)
+        else:
+            ids = [int(i) for i in prompt] if _whole_numbers(prompt) else None
+            if ids is None:
+                raise TypeError(f"a prompt is {prompt!r}; give a text, or whole numbers as its token ids")
+        vocab, longest = self.model.config.vocab_size, self.model.config.max_context_tokens
+        if not ids:
+            raise ValueError("a prompt is empty; give one token or more")
+        wrong = [i for i in ids if not 0 <= i < vocab]
+        if wrong:
+            raise ValueError(f"a prompt has the token id {wrong[0]}; {self.model.name} has ids from 0 to {vocab - 1}")
+        if len(ids) + max_new_tokens > longest:
+            raise ValueError(
+                f"a prompt has {len(ids)} tokens and its answer up to {max_new_tokens}; {self.model.name} was made for "
+                f"{longest} in all"
+            )
+        if not 0 <= temperature < float("inf"):
+            raise ValueError(f"temperature is {temperature!r}; give a number from 0 on")
+        if top_k is not None:
+            (top_k,) = (whole(top_k=top_k),)
+        if top_p is not None and not 0 < top_p <= 1:
+            raise ValueError(f"top_p is {top_p!r}; give a probability above 0, up to 1")
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError(f"seed is {seed!r}; give a whole number")
+        stops = (stop,) if isinstance(stop, str | int) else tuple(stop)
+        if any(not isinstance(s, str | int) or s == "" for s in stops):
+            raise TypeError(f"stop is {stop!r}; give texts and token ids")
+        texts = tuple(s for s in stops if isinstance(s, str))
+        if texts and self.model.tokenizer is None:
+            raise TypeError(f"{self.model.name} came without a tokenizer; stop at token ids")
+        return (
+            ids,
+            max_new_tokens,
+            _Answer(
+                sampling=Sampling(float(temperature), top_k, top_p, seed),
+                stop_ids=frozenset(self.model.stop_ids).union(s for s in stops if isinstance(s, int)),
+                stop_texts=texts,
+            ),
+        )
+
+    def _begin(self, asked) -> list[int]:
+        """Queue requests, all or none; their names."""
+        names = []
+        try:
+            for ids, max_new_tokens, answer in asked:
+                self._names += 1
+                name = f"answer {self._names}"
+                self.scheduler.add(Request(id=name, prompt=ids, max_new_tokens=max_new_tokens))
+                self._answers[name] = answer
+                names.append(name)
+        except NeverFits:
+            self._forget(names)
+            raise
+        now = time.perf_counter()
+        for name in names:
+            self._answers[name].begun_s = now
+        return names
+
+    def _advance(self):
+        """One step, for whoever is in it."""
+        step = self.scheduler.step()
+        self.run(step)
+        now = time.perf_counter()
+        for id in step.draws:
+            answer = self._answers.get(id)
+            if answer is not None:
+                answer.first_s, answer.last_s = answer.first_s or now, now
+        for done in self.scheduler.finish(step):
+            if done.id in self._answers:
+                self._answers[done.id].done = True
+
+    def _forget(self, names):
+        """End what has not ended."""
+        try:
+            for name in names:
+                answer = self._answers.pop(name, None)
+                if answer is not None and not answer.done:
+                    self.scheduler.cancel(name)
+        except RuntimeError:  # in the middle of a step: nobody knows what its blocks hold
+            self._reset()
+            self._new_pools()
+
+    def _generation(self, answer) -> Generation:
+        further = len(answer.ids) - 1
+        return Generation(
+            text=self._text(answer.ids)[: answer.cut],
+            ids=tuple(answer.ids),
+            finish_reason="stop" if answer.stopped else "length",
+            ttft_s=answer.first_s - answer.begun_s,
+            tpot_s=(answer.last_s - answer.first_s) / further if further else None,
+        )
+
+
+# --- what is compiled ----------------------------------------------------------------------------------------
+
+
+class _Draw(NamedTuple):
+    """Of each row, how it draws."""
+
+    temperature: jax.Array
+    top_k: jax.Array
+    top_p: jax.Array
+    seed: jax.Array
+
+
+class _Decode(NamedTuple):
+    """Answers that go on: the last token of each, its position, and for how many guesses there is room (-1: no row)."""
+
+    last: jax.Array
+    starts: jax.Array
+    room: jax.Array
+    tables: jax.Array
+    looked_up: jax.Array | None
+    draw: _Draw
+
+
+class _Prefill(NamedTuple):
+    """Pieces of prompts."""
+
+    tokens: jax.Array
+    starts: jax.Array
+    counts: jax.Array
+    tables: jax.Array
+    draw: _Draw
+
+
+_TRACED: list[str] = []  # grows when a program is traced, which is when it is compiled
+_TARGET, _DRAFT, _VERDICT = range(3)  # streams of random numbers
+
+
+@partial(jax.jit, static_argnames=("configs", "guesses", "kind"), donate_argnames="pools")
+def _pass(weights, pools, decode, prefill, *, configs, guesses, kind):
+    """A step: guesses, their judgement, and the next tokens of all rows.
+
+    Returns
+    -------
+    ((tokens[rows, guesses + 1], right[rows]), firsts[rows]), pools
+        Of the answers, how many guesses were right, these, and the token behind them; of prompts, the token behind.
+    """
+    _TRACED.append(kind)
+    pools = list(pools)
+    groups, drawn, firsts = [], (None, None), None
+    if prefill is not None:
+        last = jnp.maximum(prefill.counts - 1, 0)[:, None]
+        prompts = Rows(prefill.tokens, prefill.starts, prefill.counts, prefill.tables, last)
+        if len(configs) > 1:
+            _, pools[1] = paged(configs[1], weights[1], pools[1], (prompts,))
+        groups.append(prompts)
+    if decode is not None:
+        guessed, opinions = decode.looked_up, None
+        if len(configs) > 1:
+            guessed, opinions, pools[1] = _guess(configs[1], weights[1], pools[1], decode, guesses, kind)
+        tokens = decode.last[:, None] if guessed is None else jnp.column_stack([decode.last, guessed])
+        places = jnp.broadcast_to(jnp.arange(guesses + 1), tokens.shape)
+        groups.append(Rows(tokens, decode.starts, decode.room + 1, decode.tables, places))
+    logits, pools[0] = paged(configs[0], weights[0], pools[0], tuple(groups))
+    if prefill is not None:
+        positions = prefill.starts + prefill.counts
+        firsts = _next(logits[0][:, 0], prefill.draw, positions, _TARGET, kind)[0]
+    if decode is not None:
+        drawn = _judge(logits[-1], guessed, opinions, decode, kind)
+    return (drawn, firsts), tuple(pools)
+
+
+def _guess(config, weights, pools, decode, guesses, kind):
+    """The draft's guesses [rows, guesses], what it thought of all tokens [rows, guesses, vocab], and its pools.
+
+    It computes its last guess too, so that its cache is whole if all are right.
+    """
+
+    def one(carry, i):
+        pools, token = carry
+        counts = (i <= decode.room).astype(jnp.int32)
+        rows = Rows(token[:, None], decode.starts + i, counts, decode.tables, jnp.zeros_like(token)[:, None])
+        (logits,), pools = paged(config, weights, pools, (rows,))
+        token, opinion = _next(logits[:, 0], decode.draw, decode.starts + 1 + i, _DRAFT, kind)
+        return (pools, token), (token, opinion)
+
+    (pools, _), (tokens, opinions) = jax.lax.scan(one, (pools, decode.last), jnp.arange(guesses + 1))
+    return tokens[:-1].T, None if opinions is None else opinions[:-1].swapaxes(0, 1), pools
+
+
+def _judge(logits, guessed, opinions, decode, kind):
+    """What `hwlab.serving.speculative.judge` does, for all rows at once: (tokens [rows, guesses + 1], right [rows])."""
+    rows, places, vocab = logits.shape
+    guesses = places - 1
+    if guesses == 0:
+        token, _ = _next(logits[:, 0], decode.draw, decode.starts + 1, _TARGET, kind)
+        return token[:, None], jnp.zeros(rows, jnp.int32)
+    fits = jnp.arange(guesses) < decode.room[:, None]
+    if kind == "greedy":
+        best = jnp.argmax(logits, axis=-1).astype(jnp.int32)
+        taken = (guessed == best[:, :-1]) & fits
+        return best, jnp.cumprod(taken, axis=1, dtype=jnp.int32).sum(axis=1)
+    target = _probabilities(logits, jax.tree.map(lambda x: x[:, None], decode.draw), kind)
+    draft = jax.nn.one_hot(guessed, vocab, dtype=target.dtype) if opinions is None else opinions
+    positions = decode.starts[:, None] + 1 + jnp.arange(places)
+    chance = _uniform(decode.draw.seed[:, None], positions[:, :-1], _VERDICT, target.dtype)
+    of_guess = lambda x: jnp.take_along_axis(x, guessed[..., None], axis=-1)[..., 0]  # noqa: E731
+    taken = (chance * of_guess(draft) < of_guess(target[:, :-1])) & fits
+    right = jnp.cumprod(taken, axis=1, dtype=jnp.int32).sum(axis=1)
+    at = lambda x: jnp.take_along_axis(x, right[:, None, None], axis=1)[:, 0]  # noqa: E731
+    refused = (right < decode.room)[:, None]
+    left = jnp.where(refused, jnp.maximum(at(target) - at(jnp.pad(draft, ((0, 0), (0, 1), (0, 0)))), 0), at(target))
+    behind = _draw(left, _uniform(decode.draw.seed, decode.starts + 1 + right, _TARGET, left.dtype))
+    tokens = jnp.where(jnp.arange(places) < right[:, None], jnp.pad(guessed, ((0, 0), (0, 1))), behind[:, None])
+    return tokens, right
+
+
+def _next(logits, draw, positions, stream, kind):
+    """The next token of each row, and the probabilities that it was drawn from (None where all take the likeliest)."""
+    if kind == "greedy":
+        return jnp.argmax(logits, axis=-1).astype(jnp.int32), None
+    probabilities = _probabilities(logits, draw, kind)
+    return _draw(probabilities, _uniform(draw.seed, positions, stream, probabilities.dtype)), probabilities
+
+
+def _probabilities(logits, draw, kind):
+    """Of each token [..., vocab], after temperature, top-k and top-p; all on the likeliest at temperature 0."""
+    temperature, top_k, top_p = (x[..., None] for x in draw[:3])
+    scaled = logits / jnp.where(temperature > 0, temperature, 1).astype(logits.dtype)
+    if kind == "filtered":
+        ranked = jnp.sort(scaled, axis=-1, descending=True)
+        least = jnp.take_along_axis(ranked, jnp.minimum(top_k, logits.shape[-1]) - 1, axis=-1)
+        shares = jax.nn.softmax(jnp.where(ranked < least, -jnp.inf, ranked), axis=-1)
+        before = jnp.cumsum(shares, axis=-1) - shares  # what likelier tokens have together
+        least = jnp.maximum(least, jnp.where(before < top_p, ranked, jnp.inf).min(axis=-1, keepdims=True))
+        scaled = jnp.where(scaled < least, -jnp.inf, scaled)
+    likeliest = jax.nn.one_hot(jnp.argmax(logits, axis=-1), logits.shape[-1], dtype=logits.dtype)
+    return jnp.where(temperature > 0, jax.nn.softmax(scaled, axis=-1), likeliest)
+
+
+def _draw(weights, uniform):
+    """Of each row [..., vocab] the id on which a number from [0, 1) falls, as `hwlab.serving.speculative.draw`."""
+    reach = jnp.cumsum(weights, axis=-1)
+    total = reach[..., -1]
+    goal = jnp.minimum(uniform * total, jnp.nextafter(total, jnp.zeros_like(total)))
+    return jnp.argmax(reach > goal[..., None], axis=-1).astype(jnp.int32)
+
+
+def _uniform(seeds, positions, stream, dtype):
+    """A number from [0, 1) for each seed and position of a token, whoever else is drawn for."""
+
+    def one(seed, position):
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), position), stream)
+        return jax.random.uniform(key, dtype=dtype)
+
+    seeds, positions = jnp.broadcast_arrays(seeds, positions)
+    return jax.vmap(one)(seeds.ravel(), positions.ravel()).reshape(seeds.shape)
+
+
+@jax.jit
+def _read(pools, blocks):
+    return jax.tree.map(lambda pool: pool[blocks], pools)
+
+
+@partial(jax.jit, donate_argnames="pools")
+def _write(pools, blocks, contents):
+    return jax.tree.map(lambda pool, new: pool.at[blocks].set(new, mode="drop"), pools, contents)
+
+
+@partial(jax.jit, donate_argnames="pools")
+def _copy(pools, source, target):
+    return jax.tree.map(lambda pool: pool.at[target].set(pool[source], mode="drop"), pools)
+
+
+# --- small things --------------------------------------------------------------------------------------------
+
+
+def _up(number: int, power: int = 1, least: int = 1) -> int:
+    """A size from `number` on, out of few: a power of two, or of four (`power` 2), times the least one.
+
+    >>> [_up(n) for n in (1, 3, 8, 9)], [_up(n, 2) for n in (1, 3, 8, 17)], _up(3, 1, 16)
+    ([1, 4, 8, 16], [1, 4, 16, 64], 16)
+    """
+    while least < number:
+        least <<= power
+    return least
+
+
+def _padded(numbers, filling) -> np.ndarray:
+    """Whole numbers as an array of rounded-up length."""
+    out = np.full(_up(len(numbers), 2), filling, np.int32)
+    out[: len(numbers)] = numbers
+    return out
+
+
+def _pairs(moves):
+    """All blocks that moves take, and where each goes."""
+    return [block for move in moves for block in move.source], [block for move in moves for block in move.target]
+
+
+def _draws(samplings, rows) -> _Draw:
+    filled = [*samplings, *[Sampling()] * (rows - len(samplings))]
+    return _Draw(
+        np.array([s.temperature for s in filled], np.float32),
+        np.array([s.top_k or 2**31 - 1 for s in filled], np.int32),
+        np.array([1.0 if s.top_p is None else s.top_p for s in filled], np.float32),
+        np.array([s.seed % 2**32 for s in filled], np.uint32),
+    )
+
+
+def _kind(samplings) -> str:
+    """What a program must know: "greedy", "plain" (some row is drawn), or "filtered" (from a part of the tokens)."""
+    drawn = [s for s in samplings if s.temperature > 0]
+    if not drawn:
+        return "greedy"
+    return "filtered" if any(s.top_k is not None or s.top_p is not None for s in drawn) else "plain"
+
+
+def _unsure(text: str, stops: Sequence[str]) -> int:
+    """How much of the end of a text may yet turn out otherwise: half a character, or the beginning of a stop.
+
+    >>> _unsure("to be, or", ["or not"]), _unsure("caf\ufffd", []), _unsure("to be", ["or not"])
+    (2, 1, 0)
+    """
+    unsure = len(text) - len(text.rstrip("\ufffd"))
+    for stop in stops:
+        for size in range(1, min(len(stop), len(text) + 1)):
+            if text.endswith(stop[:size]):
+                unsure = max(unsure, size)
+    return unsure
+
+
+def _whole_numbers(prompt) -> bool:
+    return hasattr(prompt, "__iter__") and all(
+        hasattr(i, "__index__") and not isinstance(i, bool) for i in (prompt if hasattr(prompt, "__len__") else ())
+    )
