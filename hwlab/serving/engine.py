@@ -7,8 +7,8 @@ tokens, all in one compiled program. With a *draft* model the same program write
 of the large model, and draws what comes behind the last right one.
 
 A compiled program is for one shape of its arrays, and compiling takes longer than running. So shapes are rounded up to
-powers of two or four, and rows that are left over compute nothing that counts. The pools of keys and values are *donated*: a
-program writes into the arrays that it is given, where it would else copy them whole at every step.
+powers of two or four, and rows that are left over compute nothing that counts. The pools of keys and values are
+*donated*: a program writes into the arrays that it is given, where it would else copy them whole at every step.
 """
 
 from __future__ import annotations
