@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-_COUNTED = "token row column line product request core chip layer expert cycle time block sequence"
+_COUNTED = "token row column line product request core chip layer expert cycle time step block sequence"
 
 
 def _symbols() -> dict[str, tuple[float, str]]:

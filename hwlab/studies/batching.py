@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hwlab.formula import whole
 from hwlab.serving.pager import Pager
+from hwlab.serving.priced import Priced
 from hwlab.serving.scheduler import Request, Scheduler
 
 KINDS = ("equal", "uniform", "exponential", "lognormal")
@@ -179,3 +180,54 @@ def wrong_lengths(loop: Callable[..., int], lengths: Sequence[int], batch: int, 
     answers = [Answer(str(i), length) for i, length in enumerate(lengths)]
     loop(answers, batch, longest=longest)
     return sum(a.tokens < a.length for a in answers), sum(a.tokens > a.length for a in answers)
+
+
+def waits_by_budget(
+    budgets: Sequence[int], model, chip, *, users: int = 31, prompt: int = 8000
+) -> list[tuple[int, float, float]]:
+    """What a long prompt does to others, and to its own user, by the tokens that a step may compute.
+
+    Parameters
+    ----------
+    budgets : sequence of int
+        Of a step, in tokens; at least one more than `users`.
+    model, chip
+        As for `hwlab.serving.priced.Priced`; weights in bf16.
+    users : int
+        Whose answers are being written when the prompt comes.
+    prompt : int
+        Its tokens.
+
+    Returns
+    -------
+    list of (int, float, float)
+        Budget, the longest gap between two tokens of the others, and the time to the first token of the long prompt.
+
+    Examples
+    --------
+    >>> from hwlab.specs.chips import chip
+    >>> from hwlab.specs.models import model
+    >>> for budget, gap, first in waits_by_budget([512, 8192], model("llama-3.1-8b"), chip("h100-sxm")):
+    ...     print(budget, round(gap * 1000, 1), round(first * 1000))
+    512 9.2 138
+    8192 130.3 130
+    """
+    found = []
+    for budget in budgets:
+        scheduler = Scheduler(Pager(8192, 16, seed=b""), policy="chunked", max_batch=users + 1, max_tokens=budget)
+        executor = Priced(model, chip)
+        for id in range(users):
+            scheduler.add(Request(id=id, prompt=64, max_new_tokens=2**10))
+        while len((step := scheduler.step()).decode) < users:
+            executor.run(step)
+            scheduler.finish(step)
+        executor.run(step)
+        scheduler.finish(step)
+        scheduler.add(Request(id="long", prompt=prompt, max_new_tokens=2))
+        times = []
+        while "long" not in (step := scheduler.step()).draws:
+            times.append(executor.run(step))
+            scheduler.finish(step)
+        times.append(executor.run(step))
+        found.append((budget, max(times), sum(times)))
+    return found
