@@ -33,10 +33,21 @@ for (const [family, faces] of Object.entries(FONTS))
     await cp(join(modules, "@fontsource", family, "files", name), join(dist, "fonts", name));
   }
 
-// Python for the page, and the wheel of the package as it stands
+// Python for the page, and the wheel of the package as it stands but for the weights of models, which no page runs
+const LIGHTER = `
+import sys, zipfile
+from pathlib import Path
+wheel = Path(sys.argv[1])
+with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(wheel.with_suffix(".part"), "w", zipfile.ZIP_DEFLATED) as lighter:
+    for entry in whole.infolist():
+        if "/weights/" not in entry.filename:
+            lighter.writestr(entry, whole.read(entry))
+wheel.with_suffix(".part").replace(wheel)
+`;
 const python = await packPython(dist, join(modules, "pyodide"));
 execFileSync("python", ["-m", "hatchling", "build", "--target", "wheel", "--directory", dist], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
 const [wheel] = await files(dist, ".whl");
+execFileSync("python", ["-c", LIGHTER, wheel]);
 python.files.wheel = await served(dist, basename(wheel));
 python.version = createHash("sha256").update(JSON.stringify(python) + await readFile(join(here, "python_worker.mjs"))).digest("hex").slice(0, 16);
 python.bytes = Object.values(python.files).reduce((sum, [, bytes]) => sum + bytes, 0);

@@ -203,8 +203,10 @@ def judged(target: np.ndarray, draft: np.ndarray) -> dict:
 
 CARD = """# {name}
 
-{what} It knows {vocab} characters and {context} tokens of context, and writes verse that looks like Shakespeare and
-means nothing. Made for a book on inference hardware; of no use for anything else.
+{what}
+
+It knows {vocab} characters and {context} tokens of context, and writes verse that looks like Shakespeare and means
+nothing. Made for a book on inference hardware; of no use for anything else.
 
 | | |
 | --- | --- |
@@ -215,7 +217,7 @@ means nothing. Made for a book on inference hardware; of no use for anything els
 {results}| steps, tokens in each | {steps:,}, {tokens:,} |
 | optimiser | AdamW, peak rate {peak}, warm-up 5 %, cosine to nothing, seed {seed} |
 
-Text: {text}, {letters:,} characters, in the public domain; the last tenth, from character {held:,} on, was held out.
+Text: {text}, {letters:,} characters, in the public domain. The last tenth, from character {held:,} on, was held out.
 Made by `python -m hwlab.kernels.train`.
 """
 
@@ -233,7 +235,7 @@ def write(folder: Path, name: str, config: dict, weights: Weights, text, facts: 
     lines = "".join(f"| {names[key]} | {value:.4g} |\n" for key, value in results.items())
     card = CARD.format(
         name=name,
-        what="A character model."
+        what="A character model, served by the engine of this package."
         if name == SHIPPED[0]
         else f"Drafts for `{SHIPPED[0]}`, trained on that model's probabilities.",
         vocab=config["vocab_size"],
