@@ -119,7 +119,6 @@ class Sampling(NamedTuple):
 class _Answer:
     """A request of `generate` or `stream` on its way."""
 
-    sampling: Sampling
     stop_ids: frozenset[int]
     stop_texts: tuple[str, ...]
     ids: list[int] = field(default_factory=list)
@@ -161,7 +160,9 @@ class Engine:
     Attributes
     ----------
     scheduler, pager
-        The real objects. ``serve(requests, engine.scheduler, engine)`` answers requests that arrive in time, greedily.
+        The real objects. ``serve(requests, engine.scheduler, engine)`` answers requests that arrive in time.
+    samplings : dict
+        How requests draw that came to the scheduler directly, by their id: `Sampling`, greedy where nothing is said.
     spec : ModelSpec
         What `hwlab.costs` and `hwlab.estimate` take.
     log : list of StepRecord
@@ -258,6 +259,7 @@ class Engine:
         swap = self._options["preemption"] == "swap"
         host = Pager(num_blocks, block_tokens, seed=self._seed) if swap else None
         self.scheduler = Scheduler(self.pager, host=host, **self._options)
+        self.samplings: dict[Hashable, Sampling] = {}
         self._answers: dict[Hashable, _Answer] = {}
 
     def _new_pools(self):
@@ -284,8 +286,11 @@ class Engine:
         self._move(step)
         accepted = 0
         if step.tokens:
-            samplings = [[self._sampling(id) for id in ids] for ids in (step.decode, [c.id for c in step.prefill])]
-            decode, prefill = self._decode(step, samplings[0]), self._prefill(step, samplings[1])
+            usual = Sampling()
+            going, coming = (
+                [self.samplings.get(id, usual) for id in ids] for ids in (step.decode, [c.id for c in step.prefill])
+            )
+            decode, prefill = self._decode(step, going), self._prefill(step, coming)
             drawn, self._pools = _pass(
                 self._weights,
                 self._pools,
@@ -293,7 +298,7 @@ class Engine:
                 prefill,
                 configs=self._configs,
                 guesses=self.guesses,
-                kind=_kind([*samplings[0], *samplings[1]]),
+                kind=_kind([*going, *coming]),
             )
             (tokens, right), firsts = jax.device_get(drawn)
             for row, id in enumerate(step.decode):
@@ -361,10 +366,6 @@ class Engine:
         for row, table in enumerate(tables):
             out[row, : len(table)] = table
         return out
-
-    def _sampling(self, id) -> Sampling:
-        answer = self._answers.get(id)
-        return Sampling() if answer is None else answer.sampling
 
     def _note(self, step, id, tokens):
         """Tokens of a sequence into the step, up to the one that ends its answer."""
@@ -534,7 +535,7 @@ class Engine:
             self._forget([name])
 
     def _asked(self, prompt, seed, max_new_tokens, temperature, top_k, top_p, stop):
-        """(token ids, tokens of the answer, what is kept of the request), or an error."""
+        """(token ids, tokens of the answer, how they are drawn, what is kept of the request), or an error."""
         max_new_tokens = whole(max_new_tokens=max_new_tokens)
         if isinstance(prompt, str):
             if self.model.tokenizer is None:
@@ -572,8 +573,8 @@ class Engine:
         return (
             ids,
             max_new_tokens,
+            Sampling(float(temperature), top_k, top_p, seed),
             _Answer(
-                sampling=Sampling(float(temperature), top_k, top_p, seed),
                 stop_ids=frozenset(self.model.stop_ids).union(s for s in stops if isinstance(s, int)),
                 stop_texts=texts,
             ),
@@ -583,11 +584,11 @@ class Engine:
         """Queue requests, all or none; their names."""
         names = []
         try:
-            for ids, max_new_tokens, answer in asked:
+            for ids, max_new_tokens, sampling, answer in asked:
                 self._names += 1
                 name = f"answer {self._names}"
                 self.scheduler.add(Request(id=name, prompt=ids, max_new_tokens=max_new_tokens))
-                self._answers[name] = answer
+                self._answers[name], self.samplings[name] = answer, sampling
                 names.append(name)
         except NeverFits:
             self._forget(names)
@@ -615,6 +616,7 @@ class Engine:
         try:
             for name in names:
                 answer = self._answers.pop(name, None)
+                self.samplings.pop(name, None)
                 if answer is not None and not answer.done:
                     self.scheduler.cancel(name)
         except RuntimeError:  # in the middle of a step: nobody knows what its blocks hold

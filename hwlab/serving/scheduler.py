@@ -541,7 +541,10 @@ class Scheduler:
         chunked = self.policy == "chunked"
         budget = self.max_tokens - sum(1 + self._guesses(sequence) for sequence in self._running if sequence.decoding)
         prefilling = [sequence for sequence in self._running if not sequence.decoding]
-        shares = _shares(max(budget, 0), [sequence.known - sequence.computed for sequence in prefilling])
+        wants = [sequence.known - sequence.computed for sequence in prefilling]
+        if chunked and prefilling and self._room_for_one():  # who comes next has a share too
+            wants.append(self._waiting[0].known)
+        shares = _shares(max(budget, 0), wants)[: len(prefilling)]
         share = dict(zip(map(id, prefilling), shares, strict=True))
         for sequence in list(self._running):
             tokens = 1 if sequence.decoding else share[id(sequence)]
@@ -579,6 +582,13 @@ class Scheduler:
                 budget -= opened.new
                 self._begin(step, sequence, opened)
             owed += self._owed(sequence)
+
+    def _room_for_one(self) -> bool:
+        """Whether the first of those that wait could begin."""
+        if not self._waiting or len(self._running) == self.max_batch or self._waiting[0].swapped:
+            return False
+        blocks = -(-self._waiting[0].known // self.pager.block_tokens)
+        return blocks + sum(map(self._owed, self._running)) <= self.pager.num_free
 
     def _guesses(self, sequence) -> int:
         """How many guesses may be judged: behind the last token that is wanted there is none."""

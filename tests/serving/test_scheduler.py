@@ -202,6 +202,20 @@ def test_the_budget_is_shared_between_a_long_prompt_and_the_short_ones_behind_it
     ]
 
 
+def test_short_prompts_that_come_while_a_long_one_is_computed_do_not_wait_for_its_end():
+    scheduler = Scheduler(Pager(1000, 16), policy="chunked", max_batch=12, max_tokens=512)
+    scheduler.add(Request(id="long", prompt=6000, max_new_tokens=1))
+    scheduler.finish(scheduler.step())
+    for id in "abc":
+        scheduler.add(Request(id=id, prompt=64, max_new_tokens=1))
+    done = {}
+    for at in range(12):
+        step = scheduler.step()
+        assert step.tokens == 512 or at == 11  # nothing of the budget is lost by it
+        done |= {ended.id: at for ended in scheduler.finish(step)}
+    assert max(done[id] for id in "abc") <= 2 < done["long"]
+
+
 def test_one_answer_goes_on_at_every_step_whatever_arrives():
     """A prefill-first policy lets steady arrivals stop those that are being answered; here every step decodes."""
     scheduler = Scheduler(Pager(4000, 16), policy="chunked", max_batch=64, max_tokens=128)
