@@ -414,7 +414,7 @@ class Scheduler:
             self.pager.fork(parent, child)
             insort(self._running, twin)
         else:
-            twin.runs, twin.computed = False, 0
+            twin.runs = False
             heappush(self._waiting, twin)
         self._by_id[child] = twin
         self._arrivals += 1

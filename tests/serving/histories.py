@@ -1,12 +1,13 @@
-"""Random histories of the pager beside a store that knows what each block holds.
+"""Random histories of the pager and of the scheduler, beside a store that knows what each block holds.
 
-``python -m tests.serving.histories 10_000_000`` runs ten million operations (about a quarter of an hour).
+``python -m tests.serving.histories 10_000_000`` runs ten million operations of each (about TIME).
 """
 
 import argparse
 import random
 
-from hwlab.serving.pager import OutOfBlocks, Pager
+from hwlab.serving.pager import NeverFits, OutOfBlocks, Pager
+from hwlab.serving.scheduler import Chunk, Request, Scheduler
 
 
 def check(pager):
@@ -110,12 +111,144 @@ def history(operations, *, seed, num_blocks=24, block_tokens=3, every=50):
     return operations
 
 
+def drawn(tokens):
+    """A model of one line: the next token depends on every token before it, in order."""
+    state = 7
+    for token in tokens:
+        state = (31 * state + token + 1) % 1009
+    return state % 3
+
+
+def ends(tokens):
+    """Whether an answer ends with its last token."""
+    return tokens[-1] == 2 and len(tokens) % 5 == 0
+
+
+def alone(request):
+    """The answer of the model to one request, computed from its tokens with nothing paged or shared."""
+    tokens = list(request.prompt)
+    for _ in range(request.max_new_tokens):
+        tokens.append(drawn(tokens))
+        if ends(tokens):
+            break
+    return tuple(tokens[len(request.prompt) :])
+
+
+class Model:
+    """An executor that computes `drawn` from what lies in the blocks, and keeps what each step did.
+
+    Where there are blocks for guesses it writes some, of which each is right with a chance of two in three or so.
+    """
+
+    def __init__(self, scheduler, slow=0.01, seed=0):
+        self.scheduler, self.pager, self.slow = scheduler, scheduler.pager, slow
+        self.store = Store(scheduler.pager)
+        self.host = scheduler.host and Store(scheduler.host)
+        self.steps, self.chance = [], random.Random(seed)
+
+    def run(self, step):
+        self.steps.append(step)
+        for move in step.swap_out:
+            for source, target in zip(move.source, move.target, strict=True):
+                self.host.slots[target] = list(self.store.slots[source])
+        for copy in step.copies:
+            self.store.copy(copy)
+        for move in step.swap_in:
+            for source, target in zip(move.source, move.target, strict=True):
+                self.store.slots[target] = list(self.host.slots[source])
+        tokens = {id: self.scheduler.tokens(id) for id in [*(chunk.id for chunk in step.prefill), *step.decode]}
+        pieces = list(step.prefill)
+        pieces += [Chunk(id, len(tokens[id]) - 1, 1) for id in step.decode]
+        assert len(tokens) == len(pieces), "a sequence twice in a step"
+        for id, start, count in pieces:
+            self.store.write(id, tokens[id][start : start + count], start)
+        for id, start, count in pieces:
+            known = tokens[id]
+            assert self.store.read(id) == known[: start + count], "blocks that do not hold the sequence"
+            assert (start + count == len(known)) == (id in step.draws)
+            if id in step.draws:
+                step.output[id] = self.draw(step, id, known)
+        return self.slow * (1 + step.tokens / 8)
+
+    def draw(self, step, id, known):
+        """One token; or with guesses as many as are right and the one behind them."""
+        guesses, tokens = step.guesses.get(id, 0), []
+        while True:
+            tokens.append(drawn([*known, *tokens]))
+            if ends([*known, *tokens]):
+                step.ended.add(id)
+                break
+            if len(tokens) > guesses or self.chance.random() < 1 / 3:
+                break
+        wrong = [-1] * (guesses - len(tokens))  # written behind those that are right, and never read
+        self.store.write(id, [*tokens[:guesses], *wrong], len(known))
+        return tokens if id in step.guesses else tokens[0]
+
+
+def scheduled(operations, *, seed):
+    """Run random operations on schedulers of all kinds, one after the other; return how many ran."""
+    draw, done, name = random.Random(seed), 0, 0
+    while done < operations:
+        policy, swap = draw.choice(["static", "continuous", "chunked"]), draw.random() < 0.5
+        pager = Pager(draw.randint(12, 20), 3)
+        host = Pager(draw.randint(2, 12), 3) if swap else None
+        scheduler = Scheduler(
+            pager,
+            policy=policy,
+            max_batch=draw.randint(1, 6),
+            max_tokens=draw.randint(24, 40),
+            patience=draw.randint(1, 8),
+            preemption="swap" if swap else "recompute",
+            host=host,
+            guesses=draw.choice([0, 0, 1, 3]),
+        )
+        model, asked = Model(scheduler, seed=draw.random()), {}
+        end = done + draw.randint(100, 2000)
+        while done < end or asked:
+            done += 1
+            kind = draw.random() if done < end else 1.0
+            if kind < 0.25 and len(asked) < 12:
+                name += 1
+                asked[name] = Request(
+                    id=name,
+                    prompt=[draw.randrange(2) for _ in range(draw.randint(1, 16))],
+                    max_new_tokens=draw.randint(1, 24),
+                    priority=draw.choice([0, 0, 1, -1]),
+                    salt=draw.choice([b"", b"", b"other"]),
+                )
+                try:
+                    scheduler.add(asked[name])
+                except NeverFits:
+                    del asked[name]
+            elif kind < 0.28 and asked:
+                scheduler.cancel(draw.choice(list(asked)))
+                asked = {id: asked[id] for id in (*scheduler.running, *scheduler.waiting) if id in asked}
+            elif kind < 0.33 and asked and policy != "static":
+                name += 1
+                parent = draw.choice(list(asked))
+                scheduler.fork(parent, name)
+                asked[name] = asked[parent]
+            elif step := scheduler.step():
+                model.run(step)
+                for ended in scheduler.finish(step):
+                    assert ended.answer == alone(asked.pop(ended.id)), f"request {ended.id} was not answered as alone"
+                model.steps.clear()
+                assert policy == "static" or not pager.waste().reserved, "blocks of guesses that were not given back"
+            if done % 50 == 0:
+                check(pager)
+        check(pager)
+        assert pager.num_free == pager.num_blocks and not scheduler.running and not scheduler.waiting
+        assert host is None or host.num_free == host.num_blocks
+    return done
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("operations", type=int)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
-    print(f"{history(asked.operations, seed=asked.seed, every=1000):,} operations, no violation")
+    print(f"{history(asked.operations, seed=asked.seed, every=1000):,} operations on a pager, no violation")
+    print(f"{scheduled(asked.operations, seed=asked.seed):,} operations on schedulers, no violation")
     return 0
 
 

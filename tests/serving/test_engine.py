@@ -1,9 +1,11 @@
 """The engine says what the model says alone: whatever shares its steps, its blocks or its rounds of guesses."""
 
 import random
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from hwlab.serving import engine as engine_module
@@ -36,21 +38,21 @@ def one_shape(monkeypatch):
     monkeypatch.setattr(engine_module, "_up", lambda number, power=1, least=1: sizes[least])
 
 
-@lru_cache
+@cache
 def model(dtype="float64"):
     return checkpoint(dtype=dtype)
 
 
-@lru_cache
+@cache
 def small(dtype="float64"):
     """A draft that is right now and then: the model without its last layer."""
     whole = model(dtype)
-    config = type(whole.config)(**{**vars(whole.config), "num_layers": 1})
-    weights = whole.weights._replace(layers=whole.weights.layers[:1], norms=whole.weights.norms[jax.numpy.array([0, 1, 4])])
-    return type(whole)(**{**vars(whole), "config": config, "weights": weights})
+    weights = whole.weights
+    fewer = weights._replace(layers=weights.layers[:1], norms=weights.norms[jnp.array([0, 1, 4])])
+    return replace(whole, config=replace(whole.config, num_layers=1), weights=fewer)
 
 
-@lru_cache
+@cache
 def oracle(dtype="float64"):
     return Oracle(model(dtype))
 

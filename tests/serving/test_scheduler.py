@@ -6,62 +6,7 @@ import pytest
 
 from hwlab.serving.pager import NeverFits, Pager
 from hwlab.serving.scheduler import Chunk, Request, Scheduler, Stalled, serve
-from tests.serving.histories import Store, check
-
-
-def drawn(tokens):
-    """A model of one line: the next token depends on every token before it, in order."""
-    state = 7
-    for token in tokens:
-        state = (31 * state + token + 1) % 1009
-    return state % 3
-
-
-def alone(request):
-    """The answer of the model to one request, computed from its tokens with nothing paged or shared."""
-    tokens = list(request.prompt)
-    for _ in range(request.max_new_tokens):
-        tokens.append(drawn(tokens))
-        if tokens[-1] == 2 and len(tokens) % 5 == 0:
-            break
-    return tuple(tokens[len(request.prompt) :])
-
-
-class Model:
-    """An executor that computes `drawn` from what lies in the blocks, and keeps what each step did."""
-
-    def __init__(self, scheduler, requests, slow=0.01):
-        self.scheduler, self.pager, self.slow = scheduler, scheduler.pager, slow
-        self.store = Store(scheduler.pager)
-        self.host = scheduler.host and Store(scheduler.host)
-        self.tokens = {request.id: list(request.prompt) for request in requests}
-        self.prompts = {request.id: len(request.prompt) for request in requests}
-        self.steps = []
-
-    def run(self, step):
-        self.steps.append(step)
-        for move in step.swap_out:
-            for source, target in zip(move.source, move.target, strict=True):
-                self.host.slots[target] = list(self.store.slots[source])
-        for move in step.swap_in:
-            for source, target in zip(move.source, move.target, strict=True):
-                self.store.slots[target] = list(self.host.slots[source])
-        pieces = list(step.prefill)
-        pieces += [Chunk(id, len(self.tokens[id]) - 1, 1) for id in step.decode]
-        assert len({piece.id for piece in pieces}) == len(pieces), "a sequence twice in a step"
-        for id, start, count in pieces:
-            self.store.write(id, self.tokens[id][start : start + count], start)
-        for id, start, count in pieces:
-            assert self.store.read(id) == self.tokens[id][: start + count], "blocks that do not hold the sequence"
-            ends = start + count == len(self.tokens[id])
-            assert ends == (id in step.draws)
-            if ends:
-                token = step.output[id] = drawn(self.store.read(id))
-                self.tokens[id].append(token)
-                if token == 2 and len(self.tokens[id]) % 5 == 0:
-                    step.ended.add(id)
-        check(self.pager)
-        return self.slow * (1 + step.tokens / 8)
+from tests.serving.histories import Model, alone, scheduled
 
 
 def workload(seed, num=12, rate=20.0):
@@ -98,7 +43,7 @@ def run(requests, name, num_blocks=15, block_tokens=3, **changed):
     if options.get("preemption") == "swap":
         options["host"] = Pager(10, block_tokens)
     scheduler = Scheduler(Pager(num_blocks, block_tokens), **options)
-    model = Model(scheduler, requests)
+    model = Model(scheduler)
     served = serve(requests, scheduler, model)
     assert not scheduler.running and not scheduler.waiting
     assert scheduler.pager.num_free == num_blocks
@@ -118,6 +63,21 @@ def test_every_answer_is_that_of_the_request_alone(seed, name):
     assert all(len(step.prefill) + len(step.decode) + step.idle <= most for step in model.steps)
     if name.startswith("chunked"):
         assert all(step.tokens <= tokens for step in model.steps)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("seed", range(6))
+def test_guesses_change_no_answer(seed, name):
+    requests = workload(seed)
+    served, model = run(requests, name, guesses=1 + seed % 3, **({} if name == "static" else {"max_tokens": 24}))
+    assert [s.answer for s in served] == [alone(request) for request in requests]
+    drawn = [len(step.output[id]) for step in model.steps for id in step.guesses]
+    assert sum(tokens > 1 for tokens in drawn) > 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_lost_shared_or_answered_wrongly_through_5000_random_operations(seed):
+    assert scheduled(5000, seed=seed) >= 5000
 
 
 def test_the_workloads_above_meet_what_they_are_to_test():
@@ -301,6 +261,94 @@ def test_a_low_priority_waits_no_longer_than_patience_arrivals():
     assert scheduler.waiting == (9,)
 
 
+def test_blocks_for_guesses_are_those_of_length_and_guesses_and_go_back_when_they_are_wrong():
+    pager = Pager(8, 16)
+    scheduler = Scheduler(pager, max_batch=1, guesses=4)
+    scheduler.add(Request(id="a", prompt=[1] * 14, max_new_tokens=9))
+    scheduler.finish(scheduler.step())
+    step = scheduler.step()
+    assert (step.guesses, step.tokens, pager.length("a"), len(pager.table("a"))) == ({"a": 4}, 5, 15, 2)  # 15 + 4 > 16
+    step.output["a"] = (7,)  # all wrong
+    scheduler.finish(step)
+    assert (len(pager.table("a")), pager.num_free) == (1, 7)
+    step = scheduler.step()
+    step.output["a"] = (7, 8, 9, 9, 9)  # all right
+    scheduler.finish(step)
+    assert (scheduler.tokens("a", 15), pager.length("a"), len(pager.table("a"))) == ([7, 7, 8, 9, 9, 9], 20, 2)
+    assert scheduler.step().guesses == {"a": 1}  # of 9 tokens 7 are there, one comes anyway
+
+
+def test_guesses_take_what_is_free_and_nobody_makes_room_for_them():
+    pager = Pager(6, 4)
+    scheduler = Scheduler(pager, max_batch=2, guesses=3)
+    for id in "ab":
+        scheduler.add(Request(id=id, prompt=[1] * 6, max_new_tokens=8))
+    scheduler.finish(scheduler.step())
+    pager.grow("somebody else's", 8)
+    step = scheduler.step()
+    assert (step.decode, step.guesses, step.preempted) == (["a", "b"], {"a": 1, "b": 1}, [])  # 7 of 8 slots are taken
+
+
+def test_guesses_count_among_the_tokens_of_a_step():
+    scheduler = Scheduler(Pager(100, 4), policy="chunked", max_batch=4, max_tokens=16, guesses=3)
+    scheduler.add(Request(id="a", prompt=5, max_new_tokens=50))
+    scheduler.finish(scheduler.step())
+    scheduler.add(Request(id="b", prompt=40, max_new_tokens=1))
+    step = scheduler.step()
+    assert (step.decode, step.guesses, step.prefill, step.tokens) == (["a"], {"a": 3}, [Chunk("b", 0, 12)], 16)
+
+
+def test_an_executor_that_counts_says_how_many_guesses_were_right():
+    class Half(Counter):
+        def run(self, step):
+            step.accepted = {id: guesses // 2 for id, guesses in step.guesses.items()}
+            return super().run(step)
+
+    scheduler = Scheduler(Pager(100, 4), guesses=4)
+    (served,) = serve([Request(id=0, prompt=5, max_new_tokens=10)], scheduler, Half())
+    assert (served.tokens, served.last_s) == (10, 5.0)  # 1 of the prompt, 1 + 2, 1 + 2, 1 + 1, 1
+
+
+@pytest.mark.parametrize("tokens", [(), (1, 2, 3)])
+def test_more_tokens_than_guesses_and_one_are_refused_and_the_step_is_still_open(tokens):
+    scheduler = Scheduler(Pager(100, 4), guesses=1)
+    scheduler.add(Request(id="a", prompt=[1, 2], max_new_tokens=9))
+    scheduler.finish(scheduler.step())
+    step = scheduler.step()
+    step.output["a"] = tokens
+    with pytest.raises(ValueError, match=rf"'a' drew {len(tokens)} tokens in step 1; it may draw from 1 to 2"):
+        scheduler.finish(step)
+    step.output["a"] = (5, 6)
+    scheduler.finish(step)
+    assert scheduler.tokens("a") == [1, 2, *scheduler.tokens("a", 2, 3), 5, 6]
+
+
+def test_a_fork_goes_on_from_where_its_parent_stands_in_the_same_blocks():
+    pager = Pager(8, 4)
+    scheduler = Scheduler(pager, max_batch=2)
+    scheduler.add(Request(id="a", prompt=[1, 2, 3, 4, 5], max_new_tokens=4))
+    step = scheduler.step()
+    step.output["a"] = 6
+    scheduler.finish(step)
+    scheduler.fork("a", "b")
+    assert (pager.table("b"), scheduler.running) == (pager.table("a"), ("a", "b"))
+    step = scheduler.step()
+    assert (step.decode, len(step.copies), step.copies[0].source) == (["a", "b"], 1, 1)
+    step.output.update(a=7, b=8)
+    scheduler.finish(step)
+    assert (scheduler.tokens("a", 5), scheduler.tokens("b", 5)) == ([6, 7], [6, 8])
+    scheduler.fork("b", "c")  # the batch is full
+    assert scheduler.waiting == ("c",)
+    with pytest.raises(ValueError, match="request 'c' is being served"):
+        scheduler.fork("a", "c")
+    with pytest.raises(LookupError, match="no request 'z'"):
+        scheduler.fork("z", "d")
+    with pytest.raises(ValueError, match="a static batch takes no forks"):
+        static = Scheduler(Pager(8, 4), policy="static")
+        static.add(REQUEST)
+        static.fork(0, 1)
+
+
 def test_a_stall_names_its_cause():
     pager = Pager(8, 4)
     pager.grow("somebody else's", 20)
@@ -316,7 +364,7 @@ def test_a_swap_whose_step_serves_nobody_is_still_carried_out():
     pager, host = Pager(4, 2), Pager(4, 2)
     scheduler = Scheduler(pager, preemption="swap", host=host)
     request = Request(id="a", prompt=[0, 0, 0], max_new_tokens=6)
-    model = Model(scheduler, [request])
+    model = Model(scheduler)
     scheduler.add(request)
     step = scheduler.step()
     model.run(step)
@@ -375,6 +423,9 @@ def test_a_cancelled_request_that_was_swapped_out_leaves_the_other_memory():
         (lambda: Scheduler(Pager(8, 4), policy="best"), ValueError, "must be one of static, continuous, chunked"),
         (lambda: Scheduler(Pager(8, 4), max_batch=0), ValueError, "max_batch is 0"),
         (lambda: Scheduler(Pager(8, 4), max_batch=9, max_tokens=8), ValueError, "needs one for each of max_batch = 9"),
+        (lambda: Scheduler(Pager(8, 4), max_batch=4, max_tokens=15, guesses=3), ValueError, "needs one and 3 guesses"),
+        (lambda: Scheduler(Pager(8, 4), guesses=-1), ValueError, "guesses is -1"),
+        (lambda: Scheduler(Pager(8, 4)).tokens(3), LookupError, "no request 3 is being served"),
         (lambda: Scheduler(Pager(8, 4), preemption="swap"), ValueError, "swap needs a host"),
         (lambda: Scheduler(Pager(8, 4), host=Pager(8, 4)), ValueError, "swap needs a host, and only swap"),
         (lambda: Scheduler(Pager(8, 4), preemption="swap", host=Pager(8, 2)), ValueError, "host has 2 tokens"),

@@ -1,6 +1,6 @@
 """Models small enough to check an engine against, and what they answer unpaged and unbatched."""
 
-from functools import lru_cache, partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +49,7 @@ class Oracle:
         self.model = model
         run = jax.jit(partial(whole, model.config))
 
-        @lru_cache(maxsize=None)
+        @cache
         def logits(tokens):
             padded = jnp.array(tokens + (0,) * (LONGEST - len(tokens)))
             return np.asarray(run(model.weights, padded)[len(tokens) - 1])
