@@ -466,7 +466,8 @@ EXERCISES = (
             """,
         mistakes=(
             Mistake(
-                value=lambda: 1 - 5000 / 8192, reply="You padded tokens. The table has an entry a block, rounded up."
+                value=lambda: 1 - ceil(5000 / 16) / 1024,
+                reply="You took the next power of two but one: 313 entries fit into 512.",
             ),
             Mistake(value=lambda: ceil(5000 / 16) / 512, reply="That is the share in use."),
         ),
@@ -629,15 +630,15 @@ REVIEW = (
 
 def blocks_held(prompts, block_tokens):
     """Blocks that these lists of tokens hold at once."""
-    written, held = set(), 0
+    size, written, held = block_tokens, set(), 0
     for prompt in prompts:
-        ends = range(block_tokens, len(prompt) + 1, block_tokens)
+        ends = range(size, len(prompt) + 1, size)
         full = [tuple(prompt[:end]) for end in ends]
-        may = (len(prompt) - 1) // block_tokens  # one is computed
+        may = (len(prompt) - 1) // size
         found = 0
         while found < may and full[found] in written:
             found += 1
-        held += ceil(len(prompt) / block_tokens) - found
+        held += ceil(len(prompt) / size) - found
         written.update(full)
     return held
 

@@ -82,8 +82,8 @@ def token_states(found: Mapping[str, Mapping[str, float]], published: Iterable[R
         alt.Chart(alt.Data(values=ticks)).mark_tick(thickness=4, size=34).encode(alt.X("published, %:Q", title=""), y),
         height=alt.Step(44),
         data=alt.Data(values=[{k: row[k] for k in row if k != "order"} for row in rows]),
-        description=f"Tokens fill {number(tokens[first], 2)} % of the pool {whose.get(first, first)} and "
-        f"{number(tokens[last], 2)} % with {last}; the paper saw {number(ticks[0]['published, %'])} and "
+        description=f"Tokens fill {number(tokens[first])} % of the pool {whose.get(first, first)} and "
+        f"{number(tokens[last])} % with {last}; the paper saw {number(ticks[0]['published, %'])} and "
         f"{number(ticks[-1]['published, %'])} % (ticks).",
     )
 

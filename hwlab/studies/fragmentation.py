@@ -82,6 +82,34 @@ def shares(
     return found | {"paged": _average(_paged(pager, cycle(requests)), num_slots, steps)}
 
 
+def empty_in_last_blocks(
+    requests: Sequence[tuple[int, int]], *, num_slots: int, block_tokens: int, steps: int = 300
+) -> float:
+    """Share of the slots in blocks held by a pager that are empty, under the same load.
+
+    Examples
+    --------
+    >>> requests = lengths(200, prompt=161, answer=338, spread=1.2, longest=2048, seed=0)
+    >>> [round(empty_in_last_blocks(requests, num_slots=8192, block_tokens=size), 3) for size in (16, 256)]
+    [0.019, 0.233]
+    """
+    pager = Pager(num_slots // block_tokens, block_tokens)
+    share = _average(_paged(pager, cycle(requests)), num_slots, steps)
+    return share["internal"] / (share["internal"] + share["tokens"])
+
+
+def mean_live_tokens(requests: Sequence[tuple[int, int]]) -> float:
+    """Tokens of a sequence on average over its life: from its prompt to its last token, one more each step.
+
+    Examples
+    --------
+    >>> mean_live_tokens([(100, 40)])
+    120.5
+    """
+    lives = [(answer, prompt + (answer + 1) / 2) for prompt, answer in requests]
+    return sum(steps * tokens for steps, tokens in lives) / sum(steps for steps, _ in lives)
+
+
 def _average(states: Iterator, num_slots, steps) -> dict[str, float]:
     sums = dict.fromkeys(STATES, 0)
     for waste in islice(states, steps, 2 * steps):
