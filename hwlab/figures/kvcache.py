@@ -121,14 +121,14 @@ def growth(ids: Sequence[str] = LINES) -> alt.LayerChart:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Answer:
     """One way to compute the cache of the same request, and what it gives."""
 
     label: str
     nbytes: float
 
 
-def readings(of: ModelSpec | None = None, tokens: int = 4096, stated: float = 35e9) -> tuple[Reading, ...]:
+def answers(of: ModelSpec | None = None, tokens: int = 4096, stated: float = 35e9) -> tuple[Answer, ...]:
     """Three answers for one request, and what each counts.
 
     Parameters
@@ -141,16 +141,16 @@ def readings(of: ModelSpec | None = None, tokens: int = 4096, stated: float = 35
 
     Examples
     --------
-    >>> [si(reading.nbytes, "B") for reading in readings()]
+    >>> [si(answer.nbytes, "B") for answer in answers()]
     ['35 GB', '10.7 GB', '1.34 GB']
     """
     of = of or model("llama-2-70b")
     return (
-        Reading("as the essay says", stated),
-        Reading(
+        Answer("as the essay says", stated),
+        Answer(
             f"with its {of.num_heads} query heads", cache_bytes(of.num_layers, of.num_heads, of.head_dim, 2, tokens)
         ),
-        Reading(f"with its {of.num_kv_heads} key heads", of.kv_bytes(tokens, "fp16")),
+        Answer(f"with its {of.num_kv_heads} key heads", of.kv_bytes(tokens, "fp16")),
     )
 
 
@@ -162,7 +162,7 @@ def three_answers() -> alt.LayerChart:
     >>> three_answers().description
     'One request of 4,096 tokens of Llama 2 70B: 35 GB as the essay says, 10.7 GB with its 64 query heads, 1.34 GB ...'
     """
-    found = readings()
+    found = answers()
     said = ", ".join(f"{si(r.nbytes, 'B')} {r.label}" for r in found)
     return _bars(
         [{"which": r.label, "GB": r.nbytes / 1e9, "says": f"{r.label}: {si(r.nbytes, 'B')}"} for r in found],

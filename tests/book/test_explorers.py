@@ -8,6 +8,7 @@ import pytest
 
 from hwlab.figures import Axis, Choice, Result, Rule, Slider, explore, show
 from hwlab.figures.gpus import launch_explorer, ratio_explorer
+from hwlab.figures.kvcache import cache_explorer
 from hwlab.figures.live import source
 from hwlab.figures.matmul import flop_by_context, gemm_times, ladder, layer_on_roofline, share_of_one_token
 from hwlab.figures.memory import level_explorer
@@ -99,7 +100,9 @@ READ = """async states => {
 }"""
 
 
-@pytest.mark.parametrize("make", [batch_explorer, level_explorer, ratio_explorer, launch_explorer, everything])
+@pytest.mark.parametrize(
+    "make", [batch_explorer, level_explorer, ratio_explorer, launch_explorer, cache_explorer, everything]
+)
 def test_the_page_agrees_with_python_in_200_random_states(make, open_page):
     explorer, rng = make(), random.Random(20)
     states = [random_state(explorer, rng) for _ in range(STATES)]
