@@ -36,11 +36,16 @@ function timeline(frame) {
   });
   frame.rows.forEach(([id, cells], row) => {
     const y = low + 10 + (row + 0.5) * ROW;
-    picture.append(words(LEFT - 6, y + 5, String(id), { "text-anchor": "end", "data-row": id }));
+    const group = svg("g", { "data-row": id }, words(LEFT - 6, y + 5, String(id), { "text-anchor": "end" }));
+    picture.append(group);
     for (let from = 0; from < cells.length;) {
       let to = from + 1;
       while (cells[to] === cells[from]) to++;
-      if (cells[from] !== " ") picture.append(run(cells[from], LEFT + from * column, (to - from) * column, y));
+      if (cells[from] !== " ") {
+        const drawn = run(cells[from], LEFT + from * column, (to - from) * column, y);
+        drawn.setAttribute("data-letter", cells[from]);
+        group.append(drawn);
+      }
       from = to;
     }
   });
