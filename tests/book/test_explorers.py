@@ -7,6 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 from hwlab.figures import Axis, Choice, Result, Rule, Slider, explore, show
+from hwlab.figures.batching import gain_explorer
 from hwlab.figures.gpus import launch_explorer, ratio_explorer
 from hwlab.figures.kvcache import cache_explorer
 from hwlab.figures.live import source
@@ -101,7 +102,8 @@ READ = """async states => {
 
 
 @pytest.mark.parametrize(
-    "make", [batch_explorer, level_explorer, ratio_explorer, launch_explorer, cache_explorer, everything]
+    "make",
+    [batch_explorer, cache_explorer, gain_explorer, level_explorer, ratio_explorer, launch_explorer, everything],
 )
 def test_the_page_agrees_with_python_in_200_random_states(make, open_page):
     explorer, rng = make(), random.Random(20)
