@@ -23,6 +23,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hwlab.formula import whole
 from hwlab.kernels.checkpoints import Checkpoint, load_checkpoint
@@ -223,7 +224,11 @@ class Engine:
         self._seed = b"%d" % seed
         self._reset()
         self._configs = tuple(m.config for m in self._models)
-        self._weights = tuple(jax.tree.map(lambda x: jnp.asarray(x, dtype), m.weights) for m in self._models)
+        self._mesh = _mesh(devices, model)
+        weights = (jax.tree.map(lambda x: jnp.asarray(x, dtype), m.weights) for m in self._models)
+        self._weights = tuple(
+            _dealt(self._mesh, config, _WEIGHTS, w) for config, w in zip(self._configs, weights, strict=True)
+        )
         self._new_pools()
         self.log: list[StepRecord] = []
         self._start = time.perf_counter()
@@ -263,7 +268,10 @@ class Engine:
         self._answers: dict[Hashable, _Answer] = {}
 
     def _new_pools(self):
-        self._pools = tuple(new_pools(config, *self._shape, jnp.dtype(self.dtype)) for config in self._configs)
+        self._pools = tuple(
+            _dealt(self._mesh, config, _POOL, new_pools(config, *self._shape, jnp.dtype(self.dtype)))
+            for config in self._configs
+        )
         swap = self.scheduler.host is not None
         self._host = jax.tree.map(lambda pool: np.zeros(pool.shape, pool.dtype), self._pools) if swap else None
 
@@ -805,6 +813,50 @@ def _write(pools, blocks, contents):
 @partial(jax.jit, donate_argnames="pools")
 def _copy(pools, source, target):
     return jax.tree.map(lambda pool: pool.at[target].set(pool[source], mode="drop"), pools)
+
+
+# --- several devices -----------------------------------------------------------------------------------------
+
+_WEIGHTS = {"qkv": 1, "qkv_bias": 0, "out": 0, "gate_up": 2, "down": 0}  # axis of heads, or of columns, by name
+_POOL = 2  # likewise
+
+
+def _mesh(devices, model) -> Mesh | None:
+    """The first so many devices in a row, if the model's layers can be dealt out to them; None for one."""
+    if devices == 1:
+        return None
+    there, config = jax.devices(), model.config
+    if devices > len(there):
+        raise ValueError(
+            f"devices is {devices}; JAX has {len(there)} here (a processor counts as so many where, before JAX is "
+            f"imported, XLA_FLAGS has --xla_force_host_platform_device_count={devices})"
+        )
+    if not _divides(devices, config):
+        raise ValueError(
+            f"devices is {devices}; it must divide the {config.num_kv_heads} heads of keys and values of {model.name} "
+            f"and its feed-forward width of {config.intermediate_size}"
+        )
+    return Mesh(np.array(there[:devices]), ("heads",))
+
+
+def _divides(devices, config) -> bool:
+    return config.num_kv_heads % devices == 0 == config.intermediate_size % devices
+
+
+def _dealt(mesh, config, axes, arrays):
+    """Arrays on the devices of a mesh, cut along their axes; whole on each where none is named, or the cut not even."""
+    if mesh is None:
+        return arrays
+    even = _divides(mesh.size, config)
+
+    def put(path, x):
+        axis = axes if isinstance(axes, int) else axes.get(getattr(path[-1], "name", ""))
+        cut = [None] * x.ndim
+        if even and axis is not None:
+            cut[axis] = "heads"
+        return jax.device_put(x, NamedSharding(mesh, PartitionSpec(*cut)))
+
+    return jax.tree_util.tree_map_with_path(put, arrays)
 
 
 # --- small things --------------------------------------------------------------------------------------------

@@ -34,8 +34,8 @@ def float64():
 @pytest.fixture
 def one_shape(monkeypatch):
     """Whatever is in a step, it has one shape, so that few programs are compiled."""
-    sizes = {1: 4, 8: 8, 16: 32}  # rows, blocks of a table, tokens of a prompt
-    monkeypatch.setattr(engine_module, "_up", lambda number, power=1, least=1: sizes[least])
+    up, sizes = engine_module._up, {1: 4, 8: 8, 16: 32}  # rows, blocks of a table, tokens of a prompt
+    monkeypatch.setattr(engine_module, "_up", lambda number, power=1, least=1: up(number, 2, sizes[least]))
 
 
 @cache

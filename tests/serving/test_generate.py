@@ -1,0 +1,394 @@
+"""What a user of the engine sees: answers, streams, stops, draws, errors, the log."""
+
+import gc
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from hwlab.kernels.checkpoints import characters
+from hwlab.serving import NeverFits, Request, Scheduler, serve
+from hwlab.serving import engine as module
+from hwlab.serving.engine import Engine, _Decode, _draws, _judge, _probabilities, _uniform
+from hwlab.serving.pager import Pager
+from hwlab.serving.speculative import acceptance, judge
+from tests.serving.tiny import LONGEST, VOCAB, Oracle, Sampling, checkpoint
+
+TEXTS = ["abc", "bad face", "hide"]
+
+
+@cache
+def model(stop_ids=()):
+    return checkpoint(dtype="float32", stop_ids=stop_ids, tokenizer=characters("abcdefghi. "))
+
+
+@cache
+def engine():
+    """One engine for all tests that leave it as it was, so that little is compiled."""
+    return Engine(model(), block_tokens=4, max_batch=4)
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    yield
+    gc.collect()
+    pager, scheduler = engine().pager, engine().scheduler
+    assert (pager.num_free, scheduler.running, scheduler.waiting) == (pager.num_blocks, (), ())
+    assert not engine()._answers and not engine().samplings
+
+
+def test_a_text_is_answered_as_its_token_ids_are():
+    texts = engine().generate(TEXTS, max_new_tokens=6)
+    ids = engine().generate([model().tokenizer.encode(text) for text in TEXTS], max_new_tokens=6)
+    assert [answer.ids for answer in texts] == [answer.ids for answer in ids]
+    oracle = Oracle(model())
+    for text, answer in zip(TEXTS, texts, strict=True):
+        assert list(answer.ids) == oracle.answer(model().tokenizer.encode(text), 6)[0]
+        assert answer.text == model().tokenizer.decode(answer.ids)
+        assert (answer.finish_reason, answer.ttft_s > 0, answer.tpot_s > 0) == ("length", True, True)
+    assert engine().generate(["abc"], max_new_tokens=1)[0].tpot_s is None
+    assert engine().generate([]) == []
+
+
+def test_a_stop_ends_an_answer_and_is_no_part_of_its_text():
+    (whole,) = engine().generate(["abc"], max_new_tokens=12)
+    at = whole.text.index(whole.text[5])
+    for stop in (whole.text[5], [whole.text[5], "zzz"], [whole.ids[5]]):
+        (answer,) = engine().generate(["abc"], max_new_tokens=12, stop=stop)
+        assert (answer.text, answer.finish_reason) == (whole.text[:at], "stop")
+        assert answer.ids == whole.ids[: at + 1]
+    (answer,) = engine().generate(["abc"], max_new_tokens=12, stop=whole.text[4:7])
+    assert (answer.text, answer.ids) == (whole.text[: whole.text.index(whole.text[4:7])], whole.ids[: len(answer.ids)])
+
+
+def test_a_token_of_the_models_own_ends_an_answer_too():
+    (whole,) = engine().generate(["abc"], max_new_tokens=12)
+    stop = whole.ids[3]
+    ends = Engine(model((stop,)), block_tokens=4, max_batch=4)
+    (answer,) = ends.generate(["abc"], max_new_tokens=12)
+    assert answer.ids == whole.ids[: whole.ids.index(stop) + 1]
+    assert (answer.text, answer.finish_reason) == (model().tokenizer.decode(answer.ids[:-1]), "stop")
+    requests = [Request(id=0, prompt=model().tokenizer.encode("abc"), max_new_tokens=12)]
+    assert serve(requests, ends.scheduler, ends)[0].answer == answer.ids
+
+
+def test_guesses_do_not_run_over_a_stop():
+    (whole,) = engine().generate(["abc"], max_new_tokens=12)
+    guessing = Engine(model(), draft=model(), guesses=4, block_tokens=4, max_batch=4)  # all guesses are right
+    (answer,) = guessing.generate(["abc"], max_new_tokens=12, stop=[whole.ids[3]])
+    assert answer.ids == whole.ids[: whole.ids.index(whole.ids[3]) + 1]
+    assert guessing.generate(["abc"], max_new_tokens=12)[0].ids == whole.ids
+    assert [record.tokens for record in guessing.log[-4:]] == [1, 5, 5, 1]
+    assert guessing.pager.num_free == guessing.pager.num_blocks
+
+
+def test_a_stream_says_what_generate_says_and_never_a_part_of_a_stop():
+    (whole,) = engine().generate(["abc"], max_new_tokens=12)
+    pieces = list(engine().stream("abc", max_new_tokens=12))
+    assert "".join(pieces) == whole.text and len(pieces) == 12
+    stop = whole.text[4:7]
+    pieces = list(engine().stream("abc", max_new_tokens=12, stop=stop))
+    assert "".join(pieces) == whole.text[: whole.text.index(stop)]
+
+
+def test_streams_and_calls_between_share_their_steps_and_disturb_nobody():
+    alone = [answer.text for answer in engine().generate(TEXTS, max_new_tokens=8)]
+    first, second = engine().stream(TEXTS[0], max_new_tokens=8), engine().stream(TEXTS[1], max_new_tokens=8)
+    said = [next(first), next(second)]
+    (third,) = engine().generate([TEXTS[2]], max_new_tokens=8)
+    assert [said[0] + "".join(first), said[1] + "".join(second), third.text] == alone
+
+
+def test_a_stream_that_is_closed_or_dropped_is_cancelled():
+    stream = engine().stream("abc", max_new_tokens=20)
+    next(stream)
+    assert len(engine().scheduler.running) == 1
+    stream.close()
+    assert engine().scheduler.running == ()
+    next(engine().stream("abc", max_new_tokens=20))  # dropped; the fixture looks
+    engine().stream("abc", max_new_tokens=20)  # never begun
+
+
+def test_progress_is_told_and_may_cancel():
+    told = []
+    engine().generate(TEXTS, max_new_tokens=3, progress=lambda done, of: told.append((done, of)))
+    assert told == [(3, 9), (6, 9), (9, 9)]
+
+    def enough(done, of):
+        if done > 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine().generate(TEXTS, max_new_tokens=3, progress=enough)
+
+
+def test_after_a_break_in_the_middle_of_a_step_the_engine_begins_anew(monkeypatch):
+    breaks = Engine(model(), block_tokens=4, max_batch=4)
+    (expected,) = breaks.generate(["abc"], max_new_tokens=5)
+    stream = breaks.stream("bad", max_new_tokens=9)
+    next(stream)
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "_note", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            breaks.generate(["abc"], max_new_tokens=5)
+    assert breaks.pager.num_free == breaks.pager.num_blocks and not breaks.scheduler.running
+    assert breaks.generate(["abc"], max_new_tokens=5)[0].ids == expected.ids
+    with pytest.raises(RuntimeError, match="this stream is lost"):
+        list(stream)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda e: e.generate("abc"), TypeError, r"prompts is a text; give a list: \['abc'\]"),
+        (lambda e: e.generate(["abc", ""]), ValueError, "a prompt is empty"),
+        (lambda e: e.generate(["abc", "xyz"]), ValueError, "the text has 'x', 'y', 'z'"),
+        (lambda e: e.generate([[1, 2.5]]), TypeError, r"a prompt is \[1, 2.5\]; give a text, or whole numbers"),
+        (lambda e: e.generate([7]), TypeError, "a prompt is 7"),
+        (lambda e: e.generate([[1, 11]]), ValueError, "token id 11; tiny has ids from 0 to 10"),
+        (lambda e: e.generate([[1, -1]]), ValueError, "token id -1"),
+        (
+            lambda e: e.generate(["abc", "a" * 30], 3),
+            ValueError,
+            f"a prompt has 30 tokens .* made for {LONGEST} in all",
+        ),
+        (lambda e: e.generate(["abc"], 0), ValueError, "max_new_tokens is 0"),
+        (lambda e: e.generate(["abc"], 2.0), TypeError, "max_new_tokens is 2.0"),
+        (lambda e: e.generate(["abc"], temperature=-0.1), ValueError, "temperature is -0.1; give a number from 0 on"),
+        (lambda e: e.generate(["abc"], temperature=float("nan")), ValueError, "temperature is nan"),
+        (lambda e: e.generate(["abc"], top_k=0), ValueError, "top_k is 0"),
+        (lambda e: e.generate(["abc"], top_p=0), ValueError, "top_p is 0; give a probability above 0, up to 1"),
+        (lambda e: e.generate(["abc"], top_p=1.5), ValueError, "top_p is 1.5"),
+        (lambda e: e.generate(["abc"], seed=0.5), TypeError, "seed is 0.5"),
+        (lambda e: e.generate(["abc"], stop=[""]), TypeError, r"stop is \[''\]; give texts and token ids"),
+        (lambda e: e.generate(["abc"], stop=[1.5]), TypeError, "stop is"),
+        (lambda e: e.stream(""), ValueError, "a prompt is empty"),
+        (lambda e: Engine(model(), dtype="int8"), ValueError, "dtype is 'int8'; it must be one of float32"),
+        (lambda e: Engine(model(), dtype="float64"), ValueError, "first allow it: jax.config.update"),
+        (lambda e: Engine(model(), draft="lookup"), ValueError, "draft is 'lookup'; give a model, or 'look-up'"),
+        (lambda e: Engine(model(), draft="look-up", guesses=0), ValueError, "guesses is 0"),
+        (lambda e: Engine(model(), policy="best"), ValueError, "policy is 'best'"),
+        (lambda e: Engine(model(), num_blocks=0), ValueError, "num_blocks is 0"),
+        (lambda e: Engine(model(), max_batch=8, max_tokens=4), ValueError, "max_tokens is 4"),
+        (lambda e: Engine(model(), devices=99), ValueError, "devices is 99; JAX has 1 here"),
+        (lambda e: Engine.load("tiny"), ValueError, "'tiny' is no model"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_begun(call, error, says):
+    steps = len(engine().log)
+    with pytest.raises(error, match=says):
+        call(engine())
+    assert len(engine().log) == steps
+
+
+def test_an_answer_that_never_fits_the_pool_is_refused_before_any_begins():
+    small = Engine(model(), block_tokens=4, num_blocks=3, max_batch=2)
+    with pytest.raises(NeverFits, match="needs 5 blocks"):
+        small.generate(["abc", "a" * 10], max_new_tokens=8)
+    assert (small.scheduler.waiting, small._answers) == ((), {})
+
+
+def test_a_draft_must_have_the_tokens_of_its_judge():
+    raw = model()
+    other = type(raw)(
+        **{**vars(raw), "name": "odd", "config": type(raw.config)(**{**vars(raw.config), "vocab_size": 12})}
+    )
+    with pytest.raises(ValueError, match="tiny has 11 tokens and odd 12"):
+        Engine(raw, draft=other)
+
+
+# --- drawing -------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_is_drawn_does_not_depend_on_its_company():
+    together = engine().generate(TEXTS, max_new_tokens=8, temperature=1.0, seed=5)
+    alone = [
+        engine().generate([text], max_new_tokens=8, temperature=1.0, seed=5 + i)[0] for i, text in enumerate(TEXTS)
+    ]
+    assert [answer.ids for answer in together] == [answer.ids for answer in alone]
+    other = engine().generate(TEXTS, max_new_tokens=8, temperature=1.0, seed=50)
+    assert [answer.ids for answer in together] != [answer.ids for answer in other]
+
+
+def test_the_likeliest_alone_is_left_by_top_k_of_one_or_a_small_top_p():
+    greedy = engine().generate(TEXTS[:1], max_new_tokens=8)[0].ids
+    for filtered in ({"top_k": 1}, {"top_p": 1e-6}):
+        assert engine().generate(TEXTS[:1], max_new_tokens=8, temperature=2.0, **filtered)[0].ids == greedy
+
+
+def test_probabilities_are_those_of_the_tokens_that_are_left():
+    logits = np.log([[0.4, 0.05, 0.3, 0.2, 0.05]] * 5).astype(np.float32)
+    samplings = [
+        Sampling(1.0),
+        Sampling(1.0, top_k=2),
+        Sampling(1.0, top_p=0.71),  # 0.4 + 0.3 is not enough
+        Sampling(0.5, top_k=3, top_p=0.5),  # squares 0.16, 0.09, 0.04: the first has 0.55
+        Sampling(0.0),
+    ]
+    expected = [
+        [0.4, 0.05, 0.3, 0.2, 0.05],
+        [4 / 7, 0, 3 / 7, 0, 0],
+        [4 / 9, 0, 3 / 9, 2 / 9, 0],
+        [1, 0, 0, 0, 0],
+        [1, 0, 0, 0, 0],
+    ]
+    np.testing.assert_allclose(_probabilities(logits, _draws(samplings, 5), "filtered"), expected, atol=1e-6)
+
+
+def test_guesses_are_judged_as_the_rule_in_plain_python_judges_them():
+    rows, guesses, vocab = 64, 3, 5
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(rows, guesses + 1, vocab)).astype(np.float32)
+    samplings = [Sampling(1.0, seed=i) for i in range(rows)]
+    target = np.asarray(_probabilities(logits, jax.tree.map(lambda x: x[:, None], _draws(samplings, rows)), "plain"))
+    draft = random.dirichlet([1.0] * vocab, size=(rows, guesses)).astype(np.float32)
+    guessed = np.array([[random.choice(vocab, p=p / p.sum()) for p in row.astype(float)] for row in draft], np.int32)
+    room = random.integers(0, guesses + 1, rows).astype(np.int32)
+    starts = random.integers(0, 20, rows).astype(np.int32)
+    decode = _Decode(guessed[:, 0], starts, room, np.zeros((rows, 1), np.int32), None, _draws(samplings, rows))
+    tokens, right = _judge(jnp.array(logits), jnp.array(guessed), jnp.array(draft), decode, "plain")
+    number = lambda row, position, stream: float(  # noqa: E731
+        _uniform(jnp.array([row], jnp.uint32), jnp.array([position]), stream, jnp.float32)[0]
+    )
+    for row in range(rows):
+        n, at = int(room[row]), int(starts[row]) + 1
+        verdicts = [number(row, at + i, module._VERDICT) for i in range(n)]
+        draws = iter([])
+
+        def uniform():
+            return next(draws)
+
+        # the rule asks for a number a guess, and then for one more, which is that of the position it is drawn for
+        refused = next(
+            (i for i in range(n) if verdicts[i] * draft[row, i, guessed[row, i]] >= target[row, i, guessed[row, i]]), n
+        )
+        draws = iter([*verdicts[: refused + 1], number(row, at + refused, module._TARGET)])
+        wide = lambda p: (p.astype(float) / p.astype(float).sum()).tolist()  # noqa: E731
+        expected = judge(
+            guessed[row, :n].tolist(), [*map(wide, draft[row, :n])], [*map(wide, target[row, : n + 1])], uniform
+        )
+        assert (expected.accepted, expected.tokens) == (
+            int(right[row]),
+            tuple(tokens[row, : int(right[row]) + 1].tolist()),
+        )
+
+
+def test_what_is_written_with_guesses_is_distributed_as_without():
+    """Chi-square at 0.001 on the second and third token of 4096 answers to one prompt, 121 cells.
+
+    A refusal that drew from the target, not from what the draft left of it, would be seen with a chance of more than
+    0.99: computed below.
+    """
+    draft, number, prompt = checkpoint(layers=1, seed=1, dtype="float32", stop_ids=()), 4096, [1, 2, 3]
+    options = {"block_tokens": 4, "max_batch": 64, "num_blocks": 256}
+    guessing = Engine(model(), draft=draft, guesses=2, **options)
+    answers = guessing.generate([prompt] * number, max_new_tokens=4, temperature=0.5)
+    record = guessing.log
+    assert 0.1 < sum(r.accepted for r in record) / sum(r.guesses for r in record) < 0.9
+    shares = {name: _shares_of(m) for name, m in (("target", model()), ("draft", draft))}
+    first = shares["target"](prompt)
+    expected, wrong = np.zeros((VOCAB, VOCAB)), np.zeros(VOCAB)
+    for a in range(VOCAB):
+        second, guess = shares["target"]([*prompt, a]), shares["draft"]([*prompt, a])
+        taken = acceptance(guess.tolist(), second.tolist())
+        wrong += first[a] * (np.minimum(guess, second) + (1 - taken) * second)
+        for b in range(VOCAB):
+            expected[b] += first[a] * second[b] * shares["target"]([*prompt, a, b])
+    seen = np.zeros((VOCAB, VOCAB))
+    for answer in answers:
+        seen[answer.ids[1], answer.ids[2]] += 1
+    assert _chance(seen.ravel(), number * expected.ravel()) > 1e-3
+    right = expected.sum(axis=1)
+    assert _chance(seen.sum(axis=1), number * right) > 1e-3
+    limit = stats.chi2.ppf(1 - 1e-3, VOCAB - 1)
+    assert stats.ncx2.sf(limit, VOCAB - 1, number * np.sum((wrong - right) ** 2 / right)) > 0.99
+
+
+def _shares_of(model, temperature=0.5):
+    oracle = Oracle(model)
+
+    def shares(tokens):
+        logits = oracle.logits(tuple(tokens)).astype(float) / temperature
+        shares = np.exp(logits - logits.max())
+        return shares / shares.sum()
+
+    return shares
+
+
+def _chance(seen, expected):
+    """Chance of counts at least so far off; rare cells are one."""
+    rare = expected < 5
+    seen, expected = (np.append(x[~rare], x[rare].sum()) for x in (seen, expected))
+    return stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue
+
+
+# --- the log, the clock, several devices ---------------------------------------------------------------------
+
+
+def test_the_log_counts_what_the_model_needs():
+    fresh = Engine(model(), block_tokens=4, max_batch=4)
+    spec = fresh.spec
+    for _ in range(2):
+        fresh.pager = fresh.pager  # the second time the prompt is found in part
+        fresh.generate(["bad face", "abc"], max_new_tokens=3)
+    prefill, decode = fresh.log[:2]
+    assert [r.number for r in fresh.log] == [*range(6)]
+    assert (prefill.prefill_tokens, prefill.decode_sequences, prefill.tokens, prefill.context_tokens) == (11, 0, 2, 11)
+    assert (decode.prefill_tokens, decode.decode_sequences, decode.tokens, decode.context_tokens) == (0, 2, 2, 13)
+    assert prefill.flop == spec.flop(8, 0, 1) + spec.flop(3, 0, 1)
+    assert decode.flop == spec.flop(1, 8) + spec.flop(1, 3)
+    assert (prefill.weight_bytes, decode.weight_bytes) == (
+        spec.weight_bytes_read(11, "fp32"),
+        spec.weight_bytes_read(2, "fp32"),
+    )
+    assert decode.kv_bytes == 13 * spec.kv_bytes_per_token("fp32")
+    assert fresh.log[3].prefill_tokens == 4 + 3  # a block of "bad face" was found; a token at least is computed
+    assert [r.compiled for r in fresh.log[3:]] == [False] * 3
+    assert all(a.start_s + a.seconds <= b.start_s for a, b in zip(fresh.log, fresh.log[1:], strict=False))
+
+
+@pytest.mark.parametrize("policy", ["static", "continuous", "chunked"])
+def test_given_the_engines_step_times_another_executor_takes_the_same_steps(policy):
+    options = {"policy": policy, "max_batch": 4, "max_tokens": 16}
+    serves = Engine(model(), block_tokens=4, num_blocks=14, **options)
+    requests = [
+        Request(id=i, prompt=[i + 1] * (1 + 3 * i % 7), max_new_tokens=3 + 5 * i % 8, arrival_s=0.002 * i)
+        for i in range(9)
+    ]
+
+    class Kept:
+        def __init__(self, run):
+            self.run_, self.steps = run, []
+
+        def run(self, step):
+            self.steps.append((step.number, step.prefill, step.decode, step.idle, step.preempted, step.draws))
+            return self.run_(step)
+
+    real = Kept(serves.run)
+    answered = serve(requests, serves.scheduler, real)
+    seconds = iter([record.seconds for record in serves.log])
+    replay = Kept(lambda step: next(seconds))
+    counted = serve(requests, Scheduler(Pager(14, 4), **options), replay)
+    assert replay.steps == real.steps
+    assert [(s.first_s, s.last_s, s.tokens) for s in counted] == [(s.first_s, s.last_s, s.tokens) for s in answered]
+
+
+def test_two_devices_say_what_one_says():
+    flags = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.serving.on_devices"]
+    said = subprocess.run(command, cwd=root, env=flags, capture_output=True, text=True, check=True).stdout
+    one, two = said.splitlines()
+    assert one.endswith(" 2 1") and two.endswith(" 1 2")  # heads of keys and values on the first device; devices
+    assert one[:-4] == two[:-4]
