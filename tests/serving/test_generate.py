@@ -4,6 +4,7 @@ import gc
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -161,7 +162,7 @@ def test_after_a_break_in_the_middle_of_a_step_the_engine_begins_anew(monkeypatc
         (
             lambda e: e.generate(["abc", "a" * 30], 3),
             ValueError,
-            f"a prompt has 30 tokens .* made for {LONGEST} in all",
+            f"has 30 tokens .* made for {LONGEST} in all",
         ),
         (lambda e: e.generate(["abc"], 0), ValueError, "max_new_tokens is 0"),
         (lambda e: e.generate(["abc"], 2.0), TypeError, "max_new_tokens is 2.0"),
@@ -200,25 +201,21 @@ def test_an_answer_that_never_fits_the_pool_is_refused_before_any_begins():
 
 
 def test_a_draft_must_have_the_tokens_of_its_judge():
-    raw = model()
-    other = type(raw)(
-        **{**vars(raw), "name": "odd", "config": type(raw.config)(**{**vars(raw.config), "vocab_size": 12})}
-    )
+    other = replace(model(), name="odd", config=replace(model().config, vocab_size=12))
     with pytest.raises(ValueError, match="tiny has 11 tokens and odd 12"):
-        Engine(raw, draft=other)
+        Engine(model(), draft=other)
 
 
 # --- drawing -------------------------------------------------------------------------------------------------
 
 
 def test_an_answer_that_is_drawn_does_not_depend_on_its_company():
-    together = engine().generate(TEXTS, max_new_tokens=8, temperature=1.0, seed=5)
-    alone = [
-        engine().generate([text], max_new_tokens=8, temperature=1.0, seed=5 + i)[0] for i, text in enumerate(TEXTS)
-    ]
-    assert [answer.ids for answer in together] == [answer.ids for answer in alone]
-    other = engine().generate(TEXTS, max_new_tokens=8, temperature=1.0, seed=50)
-    assert [answer.ids for answer in together] != [answer.ids for answer in other]
+    def drawn(texts, seed):
+        return [answer.ids for answer in engine().generate(texts, max_new_tokens=8, temperature=1.0, seed=seed)]
+
+    together = drawn(TEXTS, 5)
+    assert together == [drawn([text], 5 + i)[0] for i, text in enumerate(TEXTS)]
+    assert together != drawn(TEXTS, 50)
 
 
 def test_the_likeliest_alone_is_left_by_top_k_of_one_or_a_small_top_p():
@@ -261,27 +258,15 @@ def test_guesses_are_judged_as_the_rule_in_plain_python_judges_them():
     number = lambda row, position, stream: float(  # noqa: E731
         _uniform(jnp.array([row], jnp.uint32), jnp.array([position]), stream, jnp.float32)[0]
     )
+    wide = lambda ps: [(p / p.sum()).tolist() for p in ps.astype(float)]  # noqa: E731
     for row in range(rows):
-        n, at = int(room[row]), int(starts[row]) + 1
-        verdicts = [number(row, at + i, module._VERDICT) for i in range(n)]
-        draws = iter([])
-
-        def uniform():
-            return next(draws)
-
-        # the rule asks for a number a guess, and then for one more, which is that of the position it is drawn for
-        refused = next(
-            (i for i in range(n) if verdicts[i] * draft[row, i, guessed[row, i]] >= target[row, i, guessed[row, i]]), n
-        )
-        draws = iter([*verdicts[: refused + 1], number(row, at + refused, module._TARGET)])
-        wide = lambda p: (p.astype(float) / p.astype(float).sum()).tolist()  # noqa: E731
-        expected = judge(
-            guessed[row, :n].tolist(), [*map(wide, draft[row, :n])], [*map(wide, target[row, : n + 1])], uniform
-        )
-        assert (expected.accepted, expected.tokens) == (
-            int(right[row]),
-            tuple(tokens[row, : int(right[row]) + 1].tolist()),
-        )
+        n, at, taken = int(room[row]), int(starts[row]) + 1, int(right[row])
+        # the rule asks for a number for each guess that it judges, and for one to draw the token behind
+        numbers = [number(row, at + i, module._VERDICT) for i in range(min(taken + 1, n))]
+        numbers.append(number(row, at + taken, module._TARGET))
+        guesses_ = guessed[row, :n].tolist()
+        expected = judge(guesses_, wide(draft[row, :n]), wide(target[row, : n + 1]), iter(numbers).__next__)
+        assert (expected.accepted, expected.tokens) == (taken, tuple(tokens[row, : taken + 1].tolist()))
 
 
 def test_what_is_written_with_guesses_is_distributed_as_without():
@@ -340,8 +325,7 @@ def test_the_log_counts_what_the_model_needs():
     fresh = Engine(model(), block_tokens=4, max_batch=4)
     spec = fresh.spec
     for _ in range(2):
-        fresh.pager = fresh.pager  # the second time the prompt is found in part
-        fresh.generate(["bad face", "abc"], max_new_tokens=3)
+        fresh.generate(["bad face", "abc"], max_new_tokens=3)  # the second time the first prompt is found in part
     prefill, decode = fresh.log[:2]
     assert [r.number for r in fresh.log] == [*range(6)]
     assert (prefill.prefill_tokens, prefill.decode_sequences, prefill.tokens, prefill.context_tokens) == (11, 0, 2, 11)
