@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hwlab.costs.padding import bucket, powers_of_two
 from hwlab.costs.roofline import decode_step_time, ridge, verify_step_time
 from hwlab.formula import number, si
@@ -600,13 +602,17 @@ def verdict(guess, draft, target, first, second):
     return token
 
 
+def _parts(generator):
+    cuts = [0, *sorted(generator.sample(range(1, 100), 5)), 100]
+    return [(after - before) / 100 for before, after in pairwise(cuts)]
+
+
 def _draw_verdict(generator):
     wanted = generator.choice(("refused", "refused", "by chance", "surely"))
     while True:
-        draft, target = ([generator.randint(1, 20) ** 2 for _ in range(8)] for _ in range(2))
-        draft, target = ([weight / sum(of) for weight in of] for of in (draft, target))
-        guess = generator.choices(range(8), draft)[0]
-        first, second = generator.random(), generator.random()
+        draft, target = (_parts(generator) for _ in range(2))
+        guess = generator.choices(range(6), draft)[0]
+        first, second = (round(generator.randrange(1000) / 1000 + 0.0003, 4) for _ in range(2))
         taken = first * draft[guess] < target[guess]
         found = "refused" if not taken else "surely" if target[guess] >= draft[guess] else "by chance"
         if found == wanted:
