@@ -1,7 +1,7 @@
 """The command `hwlab`: what the package knows, from a shell.
 
 ``hwlab chips`` lists the catalogue, ``hwlab chips h100-sxm`` shows one record with its sources, ``hwlab measure`` puts
-numbers on this machine. Errors go to stderr and end with status 2.
+numbers on this machine, ``hwlab generate "To be"`` lets a model go on. Errors go to stderr and end with status 2.
 """
 
 from __future__ import annotations
@@ -38,6 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measure = commands.add_parser("measure", help="measure this machine: bandwidth, peak FLOP/s, caches")
     measure.set_defaults(run=_measure)
 
+    generate = commands.add_parser("generate", help="let a model go on with a text, on this machine")
+    generate.add_argument("prompt")
+    generate.add_argument("--model", default="tiny-shakespeare", help="its name, folder or .gguf file")
+    generate.add_argument("--draft", help="a smaller model that guesses, or look-up")
+    generate.add_argument("--max-new-tokens", type=int, default=64)
+    generate.add_argument("--temperature", type=float, default=0.0, help="0 takes the likeliest token (the default)")
+    generate.add_argument("--seed", type=int, default=0)
+    generate.set_defaults(run=_generate)
+
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -71,6 +80,17 @@ def _measure(options) -> None:
     from .kernels.host import host_report
 
     print(host_report(lambda stage: print(f"{stage} ...", file=sys.stderr, flush=True)))
+
+
+def _generate(options) -> None:
+    from .serving.engine import Engine
+
+    engine = Engine.load(options.model, draft=options.draft, max_batch=1)
+    pieces = engine.stream(options.prompt, options.max_new_tokens, temperature=options.temperature, seed=options.seed)
+    print(options.prompt, end="")
+    for piece in pieces:
+        print(piece, end="", flush=True)
+    print()
 
 
 def describe(chip) -> str:

@@ -28,6 +28,8 @@ def test_the_list_is_filtered(capsys):
         (["chips", "h100"], "nearest: h100-sxm"),
         (["chips", "--kind", "fpga"], "kinds are cpu"),
         (["chips", "--vendor", "nobody"], "vendors are AMD"),
+        (["generate", "To be", "--model", "tiny"], "'tiny' is no model"),
+        (["generate", "To be", "--max-new-tokens", "0"], "max_new_tokens is 0"),
     ],
 )
 def test_errors_go_to_stderr_with_status_2(arguments, message, capsys):
