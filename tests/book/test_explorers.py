@@ -13,6 +13,7 @@ from hwlab.figures.kvcache import cache_explorer
 from hwlab.figures.live import source
 from hwlab.figures.matmul import flop_by_context, gemm_times, ladder, layer_on_roofline, share_of_one_token
 from hwlab.figures.memory import level_explorer
+from hwlab.figures.prefill import step_explorer
 from hwlab.figures.roofline import batch_explorer
 from hwlab.formula import ceil, exp, log2, lookup, minimum, number, si, sqrt, text, where
 from hwlab.specs.measurements import measurements
@@ -103,7 +104,16 @@ READ = """async states => {
 
 @pytest.mark.parametrize(
     "make",
-    [batch_explorer, cache_explorer, gain_explorer, level_explorer, ratio_explorer, launch_explorer, everything],
+    [
+        batch_explorer,
+        cache_explorer,
+        gain_explorer,
+        level_explorer,
+        ratio_explorer,
+        launch_explorer,
+        step_explorer,
+        everything,
+    ],
 )
 def test_the_page_agrees_with_python_in_200_random_states(make, open_page):
     explorer, rng = make(), random.Random(20)
