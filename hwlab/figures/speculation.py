@@ -168,7 +168,7 @@ def _width(of: Chip) -> str:
 
 
 def gains_by_batch(
-    contexts: Sequence[int] = (256, 1024, 4096),
+    contexts: Sequence[int] = (256, 512, 4096),
     *,
     id: str = "h100-sxm",
     guesses: int = 4,
@@ -180,7 +180,7 @@ def gains_by_batch(
     Examples
     --------
     >>> gains_by_batch((256,)).description
-    'On H100 a gain of 1.67 times for one user falls below 1 at 162 sequences of 256 tokens. ...'
+    'On H100 one sequence gains 1.67 times. The gain is gone with 162 of 256 tokens. ...'
     """
     target, draft, of = model(TARGET), model(DRAFT), chip(id)
     load = {"acceptance": rate, "guesses": guesses, "dtype": _width(of)}
@@ -190,21 +190,18 @@ def gains_by_batch(
         for c in contexts
         for b in batches
     ]
-    said = []
-    for c in contexts:
-        end = break_even_batch(of, target, draft, context=c, **load)
-        said.append(
-            f"below 1 at {number(end + 1, 4)} sequences of {c:,} tokens"
-            if end < most
-            else f"never below 1 up to {most:,} of {c:,}"
-        )
+    ends = {c: break_even_batch(of, target, draft, context=c, **load) for c in contexts}
+    gone = [f"{number(end + 1, 4)} of {c:,} tokens" for c, end in ends.items() if end < most]
+    lasts = [f"{most:,} of {c:,} tokens" for c, end in ends.items() if end >= most]
+    said = [f"is gone with {_listed(gone)}"] if gone else []
+    said += [f"lasts with {_listed(lasts)}"] if lasts else []
     lines = _lines(rows, "context", "batch", "Sequences in a step", "speed-up", "Speed-up", log=True, low=0)
     even = alt.Chart(alt.Data(values=[{"even": 1}])).mark_rule(style="threshold").encode(alt.Y("even:Q"))
     return alt.layer(
         lines,
         even,
         data=alt.Data(values=rows),
-        description=f"On {_short(of)} a gain of {number(rows[0]['speed-up'])} times for one user falls "
+        description=f"On {_short(of)} one sequence gains {number(rows[0]['speed-up'])} times. The gain "
         f"{_listed(said)}. {guesses} guesses, {number(100 * rate)} % taken, {target.name} with {draft.name}.",
     )
 

@@ -15,6 +15,7 @@ from hwlab.figures.matmul import flop_by_context, gemm_times, ladder, layer_on_r
 from hwlab.figures.memory import level_explorer
 from hwlab.figures.prefill import step_explorer
 from hwlab.figures.roofline import batch_explorer
+from hwlab.figures.speculation import guesses_explorer
 from hwlab.formula import ceil, exp, log2, lookup, minimum, number, si, sqrt, text, where
 from hwlab.specs.measurements import measurements
 from tests.book.live import open_live
@@ -108,9 +109,10 @@ READ = """async states => {
         batch_explorer,
         cache_explorer,
         gain_explorer,
+        guesses_explorer,
+        launch_explorer,
         level_explorer,
         ratio_explorer,
-        launch_explorer,
         step_explorer,
         everything,
     ],
