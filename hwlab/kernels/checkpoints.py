@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -134,7 +135,7 @@ smollm2-135m, a folder with config.json and *.safetensors, or a .gguf file
     """
     if dtype not in DTYPES:
         raise CheckpointError(f"dtype is {dtype!r}; choose one of {', '.join(DTYPES)}")
-    if jnp.zeros((), DTYPES[dtype]).dtype != DTYPES[dtype]:
+    if dtype == "float64" and not jax.config.jax_enable_x64:
         raise CheckpointError('float64 needs jax.config.update("jax_enable_x64", True) before anything is computed')
     if name in SHIPPED:
         return _folder(FOLDER / name, str(name), DTYPES[dtype])
@@ -283,7 +284,6 @@ def to_hugging_face(config: Config, weights: Weights) -> dict[str, np.ndarray]:
 
     Examples
     --------
-    >>> import jax
     >>> from hwlab.kernels.transformer import random_weights
     >>> config = Config(num_layers=2, hidden_size=8, num_heads=2, num_kv_heads=1, head_dim=4, intermediate_size=16,
     ...     vocab_size=5, max_context_tokens=32)
@@ -397,7 +397,7 @@ def _gguf(path, name, dtype):
         found = tensors.get(names[key])
         if found is None:
             return None
-        array = dequantize(found.data, found.tensor_type).reshape(found.shape[::-1])
+        array = dequantize(np.asarray(found.data), found.tensor_type).reshape(found.shape[::-1])
         if key.endswith(("q_proj.weight", "k_proj.weight")):  # pairs of a head lie side by side in this format
             array = array.reshape(-1, config.head_dim // 2, 2, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
         return array
