@@ -448,8 +448,8 @@ EXERCISES = (
         facts=attention_facts,
         hint="Work a token: 4 × heads × width for each token it attends to. Bytes: keys and values, two each.",
         solution="""
-            4 × {{heads}} × {{width}} FLOP over 2 × {{kv_heads}} × {{width}} × 2 bytes: the query heads that share
-            one. A second user brings as much work and as many bytes.
+            4 × {{heads}} × {{width}} FLOP over 2 × {{kv_heads}} × {{width}} elements of two bytes: as many as query heads
+            share one. A second user brings as much work and as many bytes.
             """,
         mistakes=(
             Mistake(
