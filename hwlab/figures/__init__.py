@@ -19,6 +19,7 @@ _HOMES = {
     "timeline": ("schedule_timeline",),
     "rounds": ("guesses_and_verdicts",),
     "roofline": ("batch_explorer",),
+    "step_split": ("split_of_a_step",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME)

@@ -7,7 +7,7 @@ from statistics import median
 from hwlab.costs.efficiency import IDEAL, Efficiency
 from hwlab.costs.estimate import estimate
 from hwlab.costs.roofline import decode_step_work, price, rates
-from hwlab.costs.utilization import mbu, mfu, parity
+from hwlab.costs.utilization import parity
 from hwlab.formula import number, si
 from hwlab.specs.chips import chip
 from hwlab.specs.claims import claim
@@ -18,6 +18,7 @@ from hwlab.specs.quantities import read_quantity
 from hwlab.specs.throughput import throughputs
 from hwlab.studies.fragmentation import lengths, shares
 from hwlab.studies.launches import kernel_start
+from hwlab.studies.published import decode_mbu, served_mfu
 from hwlab.studies.trials import Finding, claimed, judged, judged_by_choice, judged_by_source, near, trial
 
 A100, H100 = chip("a100-sxm-80gb"), chip("h100-sxm")
@@ -45,14 +46,6 @@ def _shares(id: str) -> list[float]:
     """The shares that a claim names: "15-30%" gives both ends."""
     text = claim(id).figures[0].rstrip("%")
     return [float(part) / 100 for part in text.replace("–", "-").split("-")]
-
-
-def served_mfu(row) -> float:
-    """MFU of a published throughput: attention is not counted, as contexts within a run are not published."""
-    record = model_of(row.model)
-    return mfu(
-        2 * record.num_active_params * row.computed_per_s, 1.0, chip=chip(row.chip), dtype=row.dtype, chips=row.chips
-    )
 
 
 @trial("C101")
@@ -196,11 +189,7 @@ def tuned_beats_premium(chip=H100, than=A100, dtype="bf16", tuned=0.5, badly=(0.
 def full_bandwidth(measured=None) -> Finding:
     """In decode at low latency MBU is usually 100 %."""
     rows = measured or [m for m in measurements("decode", chip="a100-sxm-80gb") if m.tokens == 1]
-    found = []
-    for row in rows:
-        record = model_of(row.model)
-        read = record.weight_bytes_read(1, row.dtype) + record.kv_bytes_read(row.context, "bf16")
-        found.append(mbu(read, row.seconds, chip=chip(row.chip), chips=row.chips))
+    found = [decode_mbu(row) for row in rows]
     told = f"{len(found)} published runs at batch 1 on A100: {percent(min(found), 2)} to {percent(max(found), 2)}"
     return Finding(
         recomputed=f"{told}, median {percent(median(found), 2)}",
