@@ -261,27 +261,30 @@ def slips_table(ids: Iterable[str] = SLIPPING) -> Table:
 WINDOWED = ("gpt-oss-20b", "gemma-3-27b", "mimo-v2-flash", "command-r7b")
 
 
-def kept_and_taken(ids: Iterable[str] = WINDOWED, tokens: int = 8192) -> alt.LayerChart:
+def kept_and_taken(ids: Sequence[str] = WINDOWED, tokens: int = 8192) -> alt.LayerChart:
     """What models with windows must keep, and what an engine takes that pages all layers alike.
 
     Examples
     --------
-    >>> kept_and_taken(["gpt-oss-20b"]).description
-    'At 8,192 tokens gpt-oss-20b must keep 0.204 GB and takes 0.403 GB where all layers are paged alike, 1.97 times.'
+    >>> kept_and_taken(["gpt-oss-20b", "gemma-3-27b"]).description
+    'Where all layers are paged alike, 8,192 tokens take 1.97 to 3.76 times what windows let a model keep of them.'
     """
-    rows, said = [], []
+    rows, times = [], []
     for id in ids:
         of = model(id)
         kept, taken = of.kv_bytes(tokens, "bf16"), allocated_bytes(of, tokens, "bf16")
         for what, size in (("must be kept", kept), ("is taken", taken)):
-            rows.append(
-                {"model": of.name, "what": what, "GB": size / 1e9, "says": f"{of.name}: {number(size / 1e9)} GB {what}"}
-            )
-        said.append(
-            f"{of.name} must keep {number(kept / 1e9)} GB and takes {number(taken / 1e9)} GB where all layers are "
-            f"paged alike, {number(taken / kept)} times"
-        )
-    return _bars(rows, "GB", "Cache of one sequence, GB", f"At {tokens:,} tokens {'; '.join(said)}.", by="what")
+            says = f"{of.name}: {number(size / 1e9)} GB {what}"
+            rows.append({"model": of.name, "cache": what, "GB": size / 1e9, "says": says})
+        times.append(taken / kept)
+    said = f"{tokens:,} tokens take {number(min(times))} to {number(max(times))} times"
+    return _bars(
+        rows,
+        "GB",
+        "Cache of one sequence, GB",
+        f"Where all layers are paged alike, {said} what windows let a model keep of them.",
+        by="cache",
+    )
 
 
 # ---- In few bits ---------------------------------------------------------------------------------------------------
@@ -375,7 +378,7 @@ def holders(
     Examples
     --------
     >>> holders(which=[("h100-sxm", 8), ("groq-3-lpu", 256)]).description
-    'Beside Llama 3.1 70B in bf16, 8 × H100 SXM5 80GB hold 355 sequences of 4,096 tokens, 256 × Groq 3 LPU none.'
+    'Beside Llama 3.1 70B in bf16, 8 × H100 SXM5 80GB holds 355 sequences of 4,096 tokens and 256 × Groq 3 LPU ...'
     """
     of = of or model("llama-3.1-70b")
     found = [held_by(id, chips, of, tokens=tokens) for id, chips in which]
@@ -389,14 +392,14 @@ def holders(
         }
         for held in found
     ]
-    (first, *rest) = found
-    said = [f"{first.label} hold {first.sequences:,} sequences of {tokens:,} tokens"]
-    said += [f"{held.label} {held.sequences:,}" if held.sequences else f"{held.label} none" for held in rest]
+    first, last = found[0], found[-1]
+    few = f"{last.sequences:,}" if last.sequences else "none"
     return _bars(
         rows,
         "sequences",
         "Sequences held",
-        f"Beside {of.name} in bf16, {', '.join(said)}.",
+        f"Beside {of.name} in bf16, {first.label} holds {first.sequences:,} sequences of {tokens:,} tokens and "
+        f"{last.label} {few}; the others lie between.",
         by="kind",
     )
 
@@ -557,29 +560,35 @@ def cache_sentence(context, layers, kv_heads, head_dim, bits, sequences, chip):
     """What one sequence and all of them weigh, how many the chip holds, and what would flip it."""
     one = _one(context, layers, kv_heads, head_dim, bits)
     total = cache_of_all(context, layers, kv_heads, head_dim, bits, sequences, chip)
+    memory, most = si(chip.memory, "B"), number(floor(chip.memory / maximum(one, 1)))
+    longest = number(floor(context * chip.memory / maximum(total, 1)))
     return text(
-        "One sequence weighs {one}, {n} of them {total}. {verdict}",
-        one=si(one, "B"),
-        n=number(sequences),
-        total=si(total, "B"),
+        "{weight} {verdict}",
+        weight=where(
+            sequences < 2,
+            text("One sequence weighs {one}.", one=si(one, "B")),
+            text(
+                "One sequence weighs {one}, {n} {total}.", one=si(one, "B"), n=number(sequences), total=si(total, "B")
+            ),
+        ),
         verdict=where(
             total <= chip.memory,
             text(
-                "They fit into the {memory} of {chip}, which would hold {most} if it held no weights; past {context} "
-                "tokens these no longer fit.",
-                memory=si(chip.memory, "B"),
+                "That fits into the {memory} of {chip}, which would hold {most} if it held no weights; past {longest} "
+                "tokens it would not.",
+                memory=memory,
                 chip=chip.name,
-                most=number(floor(chip.memory / maximum(one, 1))),
-                context=number(floor(context * chip.memory / maximum(total, 1))),
+                most=most,
+                longest=longest,
             ),
             text(
-                "They do not fit into the {memory} of {chip}: {times} times too much. It holds {most} of this length, "
-                "or all of {context} tokens.",
-                memory=si(chip.memory, "B"),
+                "That does not fit into the {memory} of {chip}: it is {times} times too much. There is room for {most} "
+                "of this length, or for all at {longest} tokens.",
+                memory=memory,
                 chip=chip.name,
                 times=number(total / chip.memory),
-                most=number(floor(chip.memory / maximum(one, 1))),
-                context=number(floor(context * chip.memory / maximum(total, 1))),
+                most=most,
+                longest=longest,
             ),
         ),
     )
@@ -630,7 +639,7 @@ def cache_explorer(chips: Sequence[str] = ROOMS) -> Explorer:
     1342177280.0
     >>> explorer.kv_heads = 64
     >>> print(explorer.says())
-    One sequence weighs 10.7 GB, 1 of them 10.7 GB. They fit into the 85.9 GB of H100 SXM5 80GB, which would hold 8 ...
+    One sequence weighs 10.7 GB. That fits into the 85.9 GB of H100 SXM5 80GB, which would hold 8 if it held ...
     """
     rooms = {id: Room(chip(id).name.partition(" (")[0], chip(id).memory_bytes) for id in chips}
     return explore(

@@ -57,9 +57,9 @@ def test_the_explorer_says_how_many_fit_and_where_they_no_longer_do():
     explorer = kvcache.cache_explorer()
     assert explorer.value() == 1342177280 and "which would hold 64 if it held no weights" in explorer.says()
     explorer.sequences = 65
-    assert "They do not fit" in explorer.says() and "It holds 64 of this length" in explorer.says()
+    assert "That does not fit" in explorer.says() and "There is room for 64 of this length" in explorer.says()
     explorer.bits = "fp8"
-    assert explorer.value() == 65 * 1342177280 / 2 and "They fit" in explorer.says()
+    assert explorer.value() == 65 * 1342177280 / 2 and "That fits" in explorer.says()
     assert len(explorer.arithmetic()) == 3
 
 
