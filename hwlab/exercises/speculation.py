@@ -75,7 +75,7 @@ GUESSES = (
         high=100,
         facts=judging_facts,
         reveal="""
-            Within two percent the same. To write one token the chip reads {{weights}} of weights, which takes {{one}},
+            The same, but for a hair. To write one token the chip reads {{weights}} of weights, which takes {{one}},
             and nearly all of its arithmetic stands idle. Five rows against the same weights use five times as much of
             it, and the weights still take {{rows}} times as long as they do.
             """,
@@ -356,8 +356,8 @@ EXERCISES = (
         tolerance=0.03,
         hint="How many different experts do five tokens touch, of 128 with 8 a token, if they choose at random?",
         solution="""
-            A token reads {{one}} of weights and five tokens {{five}}, since each brings experts of its own. At an
-            acceptance of 70 % four free guesses gain {{gain}} times, and not the 2.77 of a dense model.
+            A token reads {{one}} of weights and five tokens {{five}}, since each brings experts of its own. Free guesses,
+            four a round and seven of ten taken, gain {{gain}} times, and not the 2.77 of a dense model.
             """,
         mistakes=(
             Mistake(value=lambda: 5, reply="What all tokens use, attention and head, is read once; some experts too."),
@@ -440,7 +440,7 @@ EXERCISES = (
     ),
     Numeric(
         id="speculation-large-draft",
-        title="what a guess really cost",
+        title="what a guess did cost",
         label="A guess, of a plain step",
         answer=cost_of_the_large_draft,
         unit="%",
@@ -504,13 +504,13 @@ MEMO = Memo(
     hint="Two loads, one formula. Where does the arithmetic of the chip begin to bind?",
     solution="""
         Turn it on at night, and let the load turn it off. The draft changes no answer: each token is written with the
-        probability that the large model gives it, or is the very same one when we decode greedily. With one user it
+        probability that the large model gives it, or is the same one when we decode greedily. With one user it
         makes us {{one}} times as fast, with eight {{eight}} times. At noon, with 256 sequences in a step, the chip's
         arithmetic is busy, refused guesses are paid for, and we would be at {{crowd}} of our present speed; the limit
         lies near {{end}} sequences. So guess four tokens below half of that, fewer above, none beyond: with the best
         number of guesses 128 sequences still gain {{best}} times. The draft takes {{draft}} of memory, the cache of
         {{fewer}} short sequences, and must be trained again when the large model is. Before we decide: a week of
-        acceptance rates on our own traffic, by kind of request and temperature, since 70 % is an assumption; and the
+        acceptance rates on our own traffic, by kind of request and temperature, since seven of ten is an assumption; and the
         time of a whole round on our engine, which the roofline flatters.
         """,
 )
