@@ -421,8 +421,8 @@ EXERCISES = (
         facts=users_facts,
         hint="Bytes of weights over bytes of one user's cache.",
         solution="""
-            {{weights}} over 4,096 × {{kv}} bytes, which is {{cache}}. From there on a further user costs more than
-            his share of the weights saves.
+            {{weights}} over 4,096 × {{kv}} bytes, which is {{cache}}. From there on most of what a step reads is shared by
+            nobody.
             """,
         mistakes=(
             Mistake(
@@ -448,8 +448,8 @@ EXERCISES = (
         facts=attention_facts,
         hint="Work a token: 4 × heads × width for each token it attends to. Bytes: keys and values, two each.",
         solution="""
-            4 × {{heads}} × {{width}} FLOP over 2 × {{kv_heads}} × {{width}} elements of two bytes: as many as query heads
-            share one. A second user brings as much work and as many bytes.
+            4 × {{heads}} × {{width}} FLOP over 2 × {{kv_heads}} × {{width}} elements of two bytes: as many as query
+            heads share one. A second user brings as much work and as many bytes.
             """,
         mistakes=(
             Mistake(

@@ -246,7 +246,7 @@ def step_explorer(chips: Sequence[str] = CHIPS, models: Sequence[str] = MODELS) 
     return explore(
         step_rate,
         x=Axis("tokens", 1, 8192, 1024, step=1, scale="log", title="Tokens in the step"),
-        y=Result("Rate", "tokens/s", low=1, high=1e7, scale="log"),
+        y=Result("Tokens a second", "/s", low=1, high=1e7, scale="log"),
         sliders=[
             Choice("whose", [ONE_PROMPT, EACH_USER], ONE_PROMPT, title="The tokens are"),
             Choice("chip", machines, chips[0], title="Chip"),
@@ -421,7 +421,7 @@ def experts_by_tokens(shapes: Mapping[str, tuple[int, int]], most: int = 4096) -
     Examples
     --------
     >>> experts_by_tokens({"384, 6 a token": (384, 6)}).description
-    'One token reads 1.56 % of the experts (384, 6 a token); 64 tokens read 63.5 %; 1,024 read 100 %.'
+    'One token reads 1.56 % of the experts, 64 tokens 63.5 % and 1,024 tokens 100 %.'
     """
     tokens = [round(2 ** (i / 3)) for i in range(3 * (most.bit_length() - 1) + 1)]
     rows = [
@@ -434,18 +434,11 @@ def experts_by_tokens(shapes: Mapping[str, tuple[int, int]], most: int = 4096) -
         for name, shape in shapes.items()
         for n in dict.fromkeys(tokens)
     ]
-    said = [
-        ", ".join(f"{number(100 * experts_touched(*shape, n) / shape[0])} % ({name})" for name, shape in shapes.items())
-        for n in (1, 64, 1024)
-    ]
-    if len(shapes) == 1:
-        (name,) = shapes
-        said = [
-            said[0].replace(f" ({name})", f" of the experts ({name})"),
-            *(s.replace(f" ({name})", "") for s in said[1:]),
-        ]
-    else:
-        said[0] = said[0].replace(" % (", " % of the experts (", 1)
+    said = []
+    for n in (1, 64, 1024):
+        shares = [100 * experts_touched(*shape, n) / shape[0] for shape in shapes.values()]
+        low, high = number(min(shares)), number(max(shares))
+        said.append(low if low == high else f"{low} to {high}")
     names, rest = list(shapes), {"sort": None, "title": None, "legend": alt.Legend(columns=1)}
     return (
         alt.Chart(alt.Data(values=rows), height=300)
@@ -457,7 +450,8 @@ def experts_by_tokens(shapes: Mapping[str, tuple[int, int]], most: int = 4096) -
             alt.StrokeDash("model:N", scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])), **rest),
         )
         .properties(
-            description=f"One token reads {said[0]}; 64 tokens read {said[1]}; 1,024 read {said[2]}.",
+            description=f"One token reads {said[0]} % of the experts, 64 tokens {said[1]} % and 1,024 tokens "
+            f"{said[2]} %.",
         )
     )
 

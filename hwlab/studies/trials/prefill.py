@@ -104,9 +104,9 @@ def bytes_for_a_flop(training_tokens=4_000_000, batch=1, dtype="bf16") -> Findin
     """Training spreads a reading of the weights over many tokens, decode over few: bytes for a FLOP differ."""
     each = bytes_per_element(dtype)
     decode, training = each / (2 * batch), each / (2 * training_tokens)
-    told = f"{number(decode)} bytes of weights for a FLOP at batch {batch}"
+    told = f"Bytes of weights for a FLOP: {number(decode)} at batch {batch}"
     return Finding(
-        recomputed=f"{told}; {number(training)} with {si(training_tokens, '')} tokens in a step".replace("  ", " "),
+        recomputed=f"{told}, 1/{number(1 / training)} with {number(training_tokens)} tokens in a step",
         verdict=judged(decode / training > 100),
     )
 
@@ -167,7 +167,7 @@ def all_weights_for_a_token(routed=DEEPSEEK_V4_PRO, batches=(1, 8, 64, 256)) -> 
     share = routed["active_params"] / params
     shape = routed["experts"], routed["experts_per_token"]
     read = ", ".join(f"{number(experts_touched(*shape, n), 2 if n < 64 else 3)} at {n}" for n in batches)
-    told = f"DeepSeek-V4-Pro uses {si(routed['active_params'], '').strip()} of {si(params, '').strip()}"
+    told = f"DeepSeek-V4-Pro uses {number(routed['active_params'] / 1e9)} billion of {number(params / 1e12)} trillion"
     return Finding(
         recomputed=f"{told}, {number(100 * share, 2)} %; experts of {shape[0]} read in a layer, by users: {read}",
         verdict=judged(share > NEARLY_ALL),
