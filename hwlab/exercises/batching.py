@@ -108,7 +108,7 @@ GUESSES = (
         facts=thousand_facts,
         reveal="""
             It is {{times}} times as long as reading the weights, {{read}}, which one user has to wait for as well.
-            Nobody waits 10,000 times. (And the caches, {{cache}} at 4,096 tokens each, would not fit by far.)
+            Nobody waits for the others one by one. (And the caches, {{cache}} at 4,096 tokens each, would not fit by far.)
             """,
     ),
 )
@@ -342,9 +342,9 @@ EXERCISES = (
         answer=budget_for_a_promise,
         unit="tokens",
         facts=budget_facts,
-        hint="Above the ridge the arithmetic sets the time. How many tokens fit into 20 ms, at two FLOP a weight?",
+        hint="Above the ridge the arithmetic sets the time. How many tokens fit into it, at two FLOP a weight?",
         solution="""
-            {{peak}} for 20 ms is {{flop}}; a token takes {{token}}. That is above the ridge of {{ridge}} rows, so the
+            {{peak}} for that time is {{flop}}; a token takes {{token}}. That is above the ridge of {{ridge}} rows, so the
             arithmetic does bind. On a true chip, which reaches two thirds of its peak, take two thirds of it.
             """,
         mistakes=(
@@ -353,7 +353,9 @@ EXERCISES = (
                 value=lambda: ridge(chip("h100-sxm"), "bf16"),
                 reply="That is the ridge, where a step begins to last longer.",
             ),
-            Mistake(value=lambda: budget_for_a_promise() * 2.5, reply="You took 50 ms. The promise is 20."),
+            Mistake(
+                value=lambda: budget_for_a_promise() * 2.5, reply="That is for a promise two and a half times as long."
+            ),
         ),
     ),
     Numeric(
@@ -398,12 +400,12 @@ EXERCISES = (
         unit="chips",
         tolerance=0.005,
         facts=chips_facts,
-        hint="A sequence of 4,096 tokens takes {{one}}. An H100 holds 80 GiB, not GB.",
+        hint="A sequence of 4,096 tokens takes {{one}}. The memory of an H100 is counted in powers of two.",
         solution="{{all}} over {{holds}} a chip. The weights come on top, and no exchange among so many is counted.",
         mistakes=(
             Mistake(
                 value=lambda: ceil(10_000 * model("llama-3.1-70b").kv_bytes(4096, "bf16") / 80e9),
-                reply="You took 80 GB. The memory has 80 GiB.",
+                reply="You read the GiB of the memory as GB.",
             ),
             Mistake(
                 value=lambda: ceil(8 * 10_000 * model("llama-3.1-70b").kv_bytes(4096, "bf16") / (80 * 2**30)),
@@ -467,7 +469,7 @@ MEMO = Memo(
     unit="times",
     facts=memo_facts,
     rubric=(
-        "It says what the 23 times are made of, and which part of them you can expect.",
+        "It says what the vendor's factor is made of, and which part of it you can expect.",
         "It gives a gain for each of the two services, from their lengths, and one for the whole.",
         "It says what the prompts take and how that dilutes the gain.",
         "It says what users will notice: the first token, and the gaps between tokens, with and without chunks.",
@@ -475,8 +477,8 @@ MEMO = Memo(
     ),
     hint="A gain in steps is the longest over the mean. Which of your two services has a spread at all?",
     solution="""
-        The 23 times were measured over a naive program: faster kernels made 4 of them, filling the rows again at every
-        step about 2, and room for more rows by paging the cache the rest. Extraction writes records of one length; its
+        The vendor's factor was measured over a naive program: faster kernels made a factor of four, filling the rows
+        again at every step about two, and room for more rows by paging the cache the rest. Extraction writes records of one length; its
         batches are full already, and it gains 1. The chat gains {{chat}} times in steps at 32 rows, by the lengths of a
         public trace. With half the steps each that is {{mixed}} times, and prompts, which take as long as all answers
         do, leave {{all}}. Users of the chat gain more than that: nobody waits for a batch to end. With prompts computed
@@ -498,6 +500,14 @@ def least_time_of_a_token():
     llama, gpu = model("llama-3.1-8b"), chip("h100-sxm")
     read = llama.weight_bytes_read(1, "bf16")
     return read / gpu.memory_bytes_per_s
+
+
+def token_facts():
+    llama, gpu = model("llama-3.1-8b"), chip("h100-sxm")
+    return {
+        "bytes": si(llama.weight_bytes_read(1, "bf16"), "B"),
+        "rate": si(gpu.memory_bytes_per_s, "B/s"),
+    }
 
 
 def share_that_is_padding():
@@ -526,7 +536,8 @@ REVIEW = (
         answer=least_time_of_a_token,
         unit="ms",
         hint="All weights that a token reads, over the bandwidth.",
-        solution="15 GB, the table of embeddings left out, over 3.35 TB/s.",
+        facts=token_facts,
+        solution="{{bytes}}, the table of embeddings left out, over {{rate}}.",
         mistakes=(
             Mistake(
                 value=lambda: least_time_of_a_token() / 2, reply="You gave each weight one byte. In bf16 it takes two."

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import altair as alt
 
 from hwlab.costs.batching import gain_exponential, gain_lognormal, gain_of, gain_uniform, with_prompts
-from hwlab.costs.roofline import ridge
+from hwlab.costs.roofline import matmul_time, ridge
 from hwlab.figures.explorer import Axis, Choice, Explorer, Result, Slider, explore
 from hwlab.figures.tables import Table
 from hwlab.figures.theme import DASHES, SERIES
 from hwlab.formula import number, si, text, where
 from hwlab.specs.answers import answer_lengths
 from hwlab.specs.chips import Chip, chip
+from hwlab.specs.measurements import Measurement
 from hwlab.specs.models import ModelSpec
 from hwlab.specs.papers import paper
 
@@ -384,6 +385,55 @@ def published() -> alt.LayerChart:
 
 ANYSCALE_ROWS = 32
 """Rows assumed for the static batches of Anyscale's test, whose number the text does not give; lengths exponential."""
+
+
+def rows_measured(measured: Iterable[Measurement]) -> alt.LayerChart:
+    """Measured times of one product with more and more rows, beside the roofline's bound.
+
+    Parameters
+    ----------
+    measured : iterable of Measurement
+        Products of one shape but for their rows, on one chip.
+
+    Examples
+    --------
+    >>> from hwlab.specs.measurements import measurements
+    >>> found = measurements("matmul", chip="h100-sxm", dtype="bf16")
+    >>> rows_measured(m for m in found if (m.k, m.n) == (8192, 8192)).description
+    'One product of 8192 × 8192 weights on an H100: 8 rows took 49.5 µs, 256 rows 56.4 µs, and 8,192 rows 1.4 ms; ...'
+    """
+    measured = sorted(measured, key=lambda m: m.tokens)
+    of, k, n, dtype = chip(measured[0].chip), measured[0].k, measured[0].n, measured[0].dtype
+    rows = [
+        {
+            "rows": m.tokens,
+            "measured, µs": m.seconds * 1e6,
+            "bound, µs": matmul_time(m.tokens, k, n, dtype=dtype, chip=of).seconds * 1e6,
+        }
+        for m in measured
+    ]
+    lines = [
+        {"rows": tokens, "bound, µs": matmul_time(tokens, k, n, dtype=dtype, chip=of).seconds * 1e6}
+        for tokens in (rows[0]["rows"] * (rows[-1]["rows"] / rows[0]["rows"]) ** (i / 60) for i in range(61))
+    ]
+    x = alt.X("rows:Q", title="Rows of the product", scale=_log(6, 12_000), axis=_ticks([8, 32, 128, 512, 2048, 8192]))
+    scale = _log(20, 2500)
+    ticks = _ticks([30, 100, 300, 1000])
+    times = {m.tokens: m.seconds for m in measured}
+    few, many = 8, 256
+    return alt.layer(
+        alt.Chart(alt.Data(values=lines))
+        .mark_line(strokeWidth=2.5, color=SERIES[0])
+        .encode(x, alt.Y("bound, µs:Q", title="Microseconds", scale=scale, axis=ticks)),
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(size=90, filled=True, color=SERIES[1], shape="square")
+        .encode(x, alt.Y("measured, µs:Q", title="Microseconds", scale=scale, axis=ticks)),
+        height=260,
+        data=alt.Data(values=rows),
+        description=f"One product of {k} × {n} weights on an {_short(of)}: {few} rows took "
+        f"{si(times[few], 's')}, {many} rows {si(times[many], 's')}, and {measured[-1].tokens:,} rows "
+        f"{si(measured[-1].seconds, 's')}; squares are measured, the line is the bound.",
+    )
 
 
 # ---- On other chips ------------------------------------------------------------------------------------------------
