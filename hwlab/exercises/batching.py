@@ -108,7 +108,8 @@ GUESSES = (
         facts=thousand_facts,
         reveal="""
             It is {{times}} times as long as reading the weights, {{read}}, which one user has to wait for as well.
-            Nobody waits for the others one by one. (And the caches, {{cache}} at 4,096 tokens each, would not fit by far.)
+            Nobody waits for the others one by one. (And the caches, {{cache}} at 4,096 tokens each, would not fit by
+            far.)
             """,
     ),
 )
@@ -344,8 +345,8 @@ EXERCISES = (
         facts=budget_facts,
         hint="Above the ridge the arithmetic sets the time. How many tokens fit into it, at two FLOP a weight?",
         solution="""
-            {{peak}} for that time is {{flop}}; a token takes {{token}}. That is above the ridge of {{ridge}} rows, so the
-            arithmetic does bind. On a true chip, which reaches two thirds of its peak, take two thirds of it.
+            {{peak}} for that time is {{flop}}; a token takes {{token}}. That is above the ridge of {{ridge}} rows, so
+            the arithmetic does bind. On a true chip, which reaches two thirds of its peak, take two thirds of it.
             """,
         mistakes=(
             Mistake(value=lambda: 2 * budget_for_a_promise(), reply="You counted one FLOP a weight. It is two."),
@@ -478,14 +479,14 @@ MEMO = Memo(
     hint="A gain in steps is the longest over the mean. Which of your two services has a spread at all?",
     solution="""
         The vendor's factor was measured over a naive program: faster kernels made a factor of four, filling the rows
-        again at every step about two, and room for more rows by paging the cache the rest. Extraction writes records of one length; its
-        batches are full already, and it gains 1. The chat gains {{chat}} times in steps at 32 rows, by the lengths of a
-        public trace. With half the steps each that is {{mixed}} times, and prompts, which take as long as all answers
-        do, leave {{all}}. Users of the chat gain more than that: nobody waits for a batch to end. With prompts computed
-        whole a long document holds up everyone's next token, so we want chunks and a budget that keeps a step below our
-        promise. Before we sign I would log for a week the lengths of prompts and answers, the rows that we fill
-        today, and the rate at the latency that we promise. A gain "at equal latency" says little about a service that
-        is not held to that latency.
+        again at every step about two, and room for more rows by paging the cache the rest. Extraction writes records
+        of one length; its batches are full already, and it gains 1. The chat gains {{chat}} times in steps at 32
+        rows, by the lengths of a public trace. With half the steps each that is {{mixed}} times, and prompts, which
+        take as long as all answers do, leave {{all}}. Users of the chat gain more than that: nobody waits for a batch
+        to end. With prompts computed whole a long document holds up everyone's next token, so we want chunks and a
+        budget that keeps a step below our promise. Before we sign I would log for a week the lengths of prompts and
+        answers, the rows that we fill today, and the rate at the latency that we promise. A gain "at equal latency"
+        says little about a service that is not held to that latency.
         """,
 )
 
