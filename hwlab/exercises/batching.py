@@ -481,7 +481,7 @@ MEMO = Memo(
         The vendor's factor was measured over a naive program: faster kernels made a factor of four, filling the rows
         again at every step about two, and room for more rows by paging the cache the rest. Extraction writes records
         of one length; its batches are full already, and it gains 1. The chat gains {{chat}} times in steps at 32
-        rows, by the lengths of a public trace. With half the steps each that is {{mixed}} times, and prompts, which
+        rows, by the lengths of a public trace. With half the new steps each that is {{mixed}} times, and prompts, which
         take as long as all answers do, leave {{all}}. Users of the chat gain more than that: nobody waits for a batch
         to end. With prompts computed whole a long document holds up everyone's next token, so we want chunks and a
         budget that keeps a step below our promise. Before we sign I would log for a week the lengths of prompts and
