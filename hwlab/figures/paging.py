@@ -275,7 +275,7 @@ def sequences_by_chip(
         if not tokens:
             none.append(name)
             continue
-        for how, each in (("room for the longest", longest), ("in blocks", mean + (block_tokens - 1) / 2)):
+        for how, each in (("each reserves the longest", longest), ("in blocks", mean + (block_tokens - 1) / 2)):
             rows.append({"chip": name, "how": how, "sequences": int(tokens // each)})
     rows.sort(key=lambda row: -row["sequences"])
     first = next(id for id in ids if pool_tokens(of, chip(id)))
@@ -283,12 +283,12 @@ def sequences_by_chip(
     told_name = _short(chip(told))
     reserved, paged = (
         next(row["sequences"] for row in rows if row["chip"] == told_name and row["how"] == how)
-        for how in ("room for the longest", "in blocks")
+        for how in ("each reserves the longest", "in blocks")
     )
-    kinds = ["room for the longest", "in blocks"]
+    kinds = ["each reserves the longest", "in blocks"]
     order = list(dict.fromkeys(row["chip"] for row in rows if row["how"] == "in blocks"))
     for row in rows:
-        row["says"] = f"{row['chip']}: {row['sequences']:,} {row['how']}"
+        row["says"] = f"{row['chip']}: {row['sequences']:,}{' where' if row['how'] == kinds[0] else ''} {row['how']}"
         row["shown"] = max(row["sequences"], 0.5)
     high = max(row["sequences"] for row in rows) * 2
     says = [next(r["says"] for r in rows if r["chip"] == name and r["how"] == kind) for name in order for kind in kinds]
@@ -401,10 +401,10 @@ def sequences(block_tokens, setup, tokens, shared, users):
     Examples
     --------
     >>> h100 = setups()["h100-sxm"]
-    >>> round(sequences(16, h100, 1000, 0, 1)), round(sequences(16, h100, 1000, 600, 8))
-    (464, 955)
+    >>> sequences(16, h100, 1000, 0, 1), sequences(16, h100, 1000, 600, 8)
+    (463, 954)
     """
-    return setup.pool / _each(block_tokens, setup, tokens, shared, users)
+    return floor(setup.pool / _each(block_tokens, setup, tokens, shared, users))
 
 
 def block_sentence(block_tokens, setup, tokens, shared, users):
@@ -461,10 +461,10 @@ def block_arithmetic(block_tokens, setup, tokens, shared, users):
             each=number(each, 5),
         ),
         text(
-            "sequences: {pool} / {each} = {fit}",
+            "sequences: floor({pool} / {each}) = {fit}",
             pool=number(setup.pool, 6),
             each=number(each, 5),
-            fit=number(setup.pool / each, 4),
+            fit=number(floor(setup.pool / each), 4),
         ),
     ]
 

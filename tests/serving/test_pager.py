@@ -365,3 +365,16 @@ def test_long_histories_are_run_by_a_command():
     from tests.serving import histories
 
     assert histories.main(["3000", "--seed", str(random.randrange(10**6))]) == 0
+
+
+def test_free_blocks_are_taken_in_the_order_told():
+    pager = Pager(8, 2)
+    for name, prompt in (("a", [1, 2, 3]), ("b", [4, 5, 6, 7]), ("c", [1, 2, 8])):
+        pager.open(name, prompt)
+        pager.commit()
+    for name in "bca":
+        pager.free(name)
+    order = pager.free_blocks
+    assert sorted(order) == list(range(8))
+    pager.grow("d", 16)
+    assert pager.table("d") == order and pager.free_blocks == ()

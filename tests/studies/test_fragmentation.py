@@ -2,7 +2,7 @@
 
 import pytest
 
-from hwlab.studies.fragmentation import STATES, lengths, shares
+from hwlab.studies.fragmentation import STATES, empty_in_last_blocks, lengths, mean_live_tokens, shares
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +42,16 @@ def test_smaller_blocks_waste_less():
     ]
     assert tokens == sorted(tokens, reverse=True)
     assert tokens[0] - tokens[2] > 0.1
+
+
+def test_half_a_block_a_sequence_is_empty_under_load():
+    requests = lengths(200, prompt=161, answer=338, spread=1.2, longest=2048, seed=0)
+    mean = mean_live_tokens(requests)
+    found = empty_in_last_blocks(requests, num_slots=8192, block_tokens=16, steps=1000)
+    assert found == pytest.approx(7.5 / (mean + 7.5), rel=0.15)
+
+
+def test_a_sequence_has_the_mean_of_its_first_and_last_length():
+    """Two lives by hand: 10, 11 and 12 tokens after the first, second and third step; 101 once."""
+    assert mean_live_tokens([(9, 3)]) == 11
+    assert mean_live_tokens([(9, 3), (100, 1)]) == (10 + 11 + 12 + 101) / 4
