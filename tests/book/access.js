@@ -196,6 +196,11 @@ window.access = (() => {
   }
 
   // ---- The rest -----------------------------------------------------------------------------------------------------
+  /** Levels of the headings, without those that the theme repeats for print. */
+  function headings() {
+    const found = (document.querySelector(".bd-main, main") ?? document).querySelectorAll("h1, h2, h3, h4, h5, h6");
+    return [...found].filter((heading) => !heading.closest("#jb-print-docs-body")).map((heading) => Number(heading.tagName[1]));
+  }
   /** Pictures without a name, a sentence or a table; each live element has all three. */
   function pictures() {
     const faults = [];
@@ -242,12 +247,13 @@ window.access = (() => {
         }
       }
   }
-  async function axe(share, of) {
+  /** What axe finds in the page, or in all of it but the article. */
+  async function axe(share, of, article) {
     thin(share, of, FOR_AXE);
     for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame); // the page sees what is back
-    const { violations } = await window.axe.run({ resultTypes: ["violations"] });
+    const { violations } = await window.axe.run(article ? document : { exclude: [".bd-article"] }, { resultTypes: ["violations"] });
     return violations.flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`));
   }
 
-  return { name, targets, indicator, focusAll, contrasts, sizes, breakpoints, overflow, cut, unreachable, pictures, moving, unfold, thin, whole, axe };
+  return { name, targets, indicator, focusAll, contrasts, sizes, breakpoints, overflow, cut, unreachable, headings, pictures, moving, unfold, thin, whole, axe };
 })();

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from importlib import import_module
+from pkgutil import iter_modules
 
 from hwlab import figures
 
@@ -14,7 +15,26 @@ HEAD = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8
 <main class="bd-main"><div class="bd-content"><div class="bd-article-container"><article class="bd-article">"""
 TAIL = '</article></div></div></main><script type="module" src="_static/web/live.mjs"></script></html>'
 
-SHOW = """async ([name, scene, frames, steps, also]) => {
+QUICK = """
+  // A frame of the page that comes as soon as what is asked for is done, not with the next sixtieth of a second.
+  await new Promise(requestAnimationFrame); // what the page has asked for already
+  const asked = [], { port1, port2 } = new MessageChannel(), unhurried = window.requestAnimationFrame;
+  window.requestAnimationFrame = (action) => asked.push(action);
+  const frame = () => new Promise((done) => {
+    port1.onmessage = done;
+    for (const action of asked.splice(0)) action(performance.now());
+    port2.postMessage(0);
+  });
+  const unhurry = () => {
+    window.requestAnimationFrame = unhurried;
+    for (const action of asked.splice(0)) unhurried(action);
+  };
+"""
+"""JavaScript: ``await frame()`` until ``unhurry()``. What the page does in a frame it does then, in the same order."""
+
+SHOW = (
+    f"async ([name, scene, frames, steps, also]) => {{{QUICK}"
+    + """
   const el = document.getElementById(`hw-${name}`), slot = el.querySelector('.hw-slot'), found = [];
   const arithmetic = el.querySelector('.hw-arithmetic'), look = eval(also);
   if (arithmetic) arithmetic.open = true;
@@ -34,7 +54,7 @@ SHOW = """async ([name, scene, frames, steps, also]) => {
     parseFloat(getComputedStyle(node).fontSize) * (node.ownerSVGElement?.getScreenCTM().a ?? 1);
   for (const at of steps) {
     el.model.set('at', at);
-    await new Promise(requestAnimationFrame);
+    await frame();
     found.push({
       frame: el.frame, says: el.querySelector('.hw-say').textContent,
       lines: [...el.querySelectorAll('.hw-arithmetic li')].map((line) => line.textContent),
@@ -44,8 +64,10 @@ SHOW = """async ([name, scene, frames, steps, also]) => {
       ...look(slot),
     });
   }
+  unhurry();
   return found;
 }"""
+)
 
 
 def open_live(open_page, *elements, fragment="", meta="", **options):
@@ -73,6 +95,17 @@ def machines():
     """{name of a function of `hwlab.figures`: the module that it and the page's Python take the machine from}."""
     homes = {name: import_module(f"hwlab.figures.{figures._HOME[name]}") for name in figures.__all__}
     return {name: module for name, module in homes.items() if hasattr(module, "SCENES")}
+
+
+def explorers():
+    """{name: function} of the explorers of the book: what is called ..._explorer in a module of `hwlab.figures`."""
+    modules = [import_module(found.name) for found in iter_modules(figures.__path__, "hwlab.figures.")]
+    return {
+        name: make
+        for module in modules
+        for name, make in vars(module).items()
+        if name.endswith("_explorer") and make.__module__ == module.__name__
+    }
 
 
 def show(page, machine, scene, steps, *, also="slot => ({})", frames=None):
