@@ -35,9 +35,9 @@ def random_state(explorer, rng):
             state[name] = rng.choice(control["options"])[0]
         else:
             low, high = control["stops"][0], control["stops"][-1]
-            between = rng.choice(
-                [rng.uniform(low, high), low * (high / low) ** rng.random(), float(round(rng.uniform(low, high)))]
-            )
+            drawn = rng.choice(["evenly", "by ratio", "whole"])
+            between = low * (high / low) ** rng.random() if drawn == "by ratio" and low > 0 else rng.uniform(low, high)
+            between = float(round(between)) if drawn == "whole" else between
             state[name] = min(max(between, low), high)
     return state
 
