@@ -518,27 +518,28 @@ class Engine:
     ) -> Iterator[str]:
         """The answer to one prompt, piece by piece as it is drawn; ``close()`` on the iterator cancels it.
 
-        Several streams, and calls of `generate` between, share their steps. Parameters, and what is raised, as in
+        It begins when the first piece is asked for. Several streams, and calls of `generate` between, share their steps. Parameters, and what is raised, as in
         `generate`.
         """
-        names = self._begin([self._asked(prompt, seed, max_new_tokens, temperature, top_k, top_p, stop)])
-        return self._pieces(names[0])
+        return self._pieces(self._asked(prompt, seed, max_new_tokens, temperature, top_k, top_p, stop))
 
-    def _pieces(self, name):
+    def _pieces(self, asked):
+        (name,) = self._begin([asked])
         shown, answer = 0, self._answers[name]
         try:
             while True:
+                done = answer.done  # it may come while somebody else takes the steps
+                text = self._text(answer.ids)[: answer.cut]
+                sure = len(text) if done else len(text) - _unsure(text, answer.stop_texts)
+                if sure > shown:
+                    yield text[shown:sure]
+                    shown = sure
+                if done:
+                    return
                 if not answer.done:
                     if name not in self._answers:
                         raise RuntimeError("the engine began anew after a step that failed; this stream is lost")
                     self._advance()
-                text = self._text(answer.ids)[: answer.cut]
-                sure = len(text) if answer.done else len(text) - _unsure(text, answer.stop_texts)
-                if sure > shown:
-                    yield text[shown:sure]
-                    shown = sure
-                if answer.done:
-                    return
         finally:
             self._forget([name])
 

@@ -149,32 +149,36 @@ def test_after_a_break_in_the_middle_of_a_step_the_engine_begins_anew(monkeypatc
         list(stream)
 
 
+def ask(engine, prompts, max_new_tokens=4, **options):
+    return engine.generate(prompts, max_new_tokens, **options)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda e: e.generate("abc"), TypeError, r"prompts is a text; give a list: \['abc'\]"),
-        (lambda e: e.generate(["abc", ""]), ValueError, "a prompt is empty"),
-        (lambda e: e.generate(["abc", "xyz"]), ValueError, "the text has 'x', 'y', 'z'"),
-        (lambda e: e.generate([[1, 2.5]]), TypeError, r"a prompt is \[1, 2.5\]; give a text, or whole numbers"),
-        (lambda e: e.generate([7]), TypeError, "a prompt is 7"),
-        (lambda e: e.generate([[1, 11]]), ValueError, "token id 11; tiny has ids from 0 to 10"),
-        (lambda e: e.generate([[1, -1]]), ValueError, "token id -1"),
+        (lambda e: ask(e, "abc"), TypeError, r"prompts is a text; give a list: \['abc'\]"),
+        (lambda e: ask(e, ["abc", ""]), ValueError, "a prompt is empty"),
+        (lambda e: ask(e, ["abc", "xyz"]), ValueError, "the text has 'x', 'y', 'z'"),
+        (lambda e: ask(e, [[1, 2.5]]), TypeError, r"a prompt is \[1, 2.5\]; give a text, or whole numbers"),
+        (lambda e: ask(e, [7]), TypeError, "a prompt is 7"),
+        (lambda e: ask(e, [[1, 11]]), ValueError, "token id 11; tiny has ids from 0 to 10"),
+        (lambda e: ask(e, [[1, -1]]), ValueError, "token id -1"),
         (
-            lambda e: e.generate(["abc", "a" * 30], 3),
+            lambda e: ask(e, ["abc", "a" * 30], 3),
             ValueError,
             f"has 30 tokens .* made for {LONGEST} in all",
         ),
-        (lambda e: e.generate(["abc"], 0), ValueError, "max_new_tokens is 0"),
-        (lambda e: e.generate(["abc"], 2.0), TypeError, "max_new_tokens is 2.0"),
-        (lambda e: e.generate(["abc"], temperature=-0.1), ValueError, "temperature is -0.1; give a number from 0 on"),
-        (lambda e: e.generate(["abc"], temperature=float("nan")), ValueError, "temperature is nan"),
-        (lambda e: e.generate(["abc"], top_k=0), ValueError, "top_k is 0"),
-        (lambda e: e.generate(["abc"], top_p=0), ValueError, "top_p is 0; give a probability above 0, up to 1"),
-        (lambda e: e.generate(["abc"], top_p=1.5), ValueError, "top_p is 1.5"),
-        (lambda e: e.generate(["abc"], seed=0.5), TypeError, "seed is 0.5"),
-        (lambda e: e.generate(["abc"], stop=[""]), TypeError, r"stop is \[''\]; give texts and token ids"),
-        (lambda e: e.generate(["abc"], stop=[1.5]), TypeError, "stop is"),
-        (lambda e: e.stream(""), ValueError, "a prompt is empty"),
+        (lambda e: ask(e, ["abc"], 0), ValueError, "max_new_tokens is 0"),
+        (lambda e: ask(e, ["abc"], 2.0), TypeError, "max_new_tokens is 2.0"),
+        (lambda e: ask(e, ["abc"], temperature=-0.1), ValueError, "temperature is -0.1; give a number from 0 on"),
+        (lambda e: ask(e, ["abc"], temperature=float("nan")), ValueError, "temperature is nan"),
+        (lambda e: ask(e, ["abc"], top_k=0), ValueError, "top_k is 0"),
+        (lambda e: ask(e, ["abc"], top_p=0), ValueError, "top_p is 0; give a probability above 0, up to 1"),
+        (lambda e: ask(e, ["abc"], top_p=1.5), ValueError, "top_p is 1.5"),
+        (lambda e: ask(e, ["abc"], seed=0.5), TypeError, "seed is 0.5"),
+        (lambda e: ask(e, ["abc"], stop=[""]), TypeError, r"stop is \[''\]; give texts and token ids"),
+        (lambda e: ask(e, ["abc"], stop=[1.5]), TypeError, "stop is"),
+        (lambda e: e.stream("", 4), ValueError, "a prompt is empty"),
         (lambda e: Engine(model(), dtype="int8"), ValueError, "dtype is 'int8'; it must be one of float32"),
         (lambda e: Engine(model(), dtype="float64"), ValueError, "first allow it: jax.config.update"),
         (lambda e: Engine(model(), draft="lookup"), ValueError, "draft is 'lookup'; give a model, or 'look-up'"),
