@@ -421,8 +421,8 @@ EXERCISES = (
         facts=users_facts,
         hint="Bytes of weights over bytes of one user's cache.",
         solution="""
-            {{weights}} over 4,096 × {{kv}} bytes, which is {{cache}}. From there on most of what a step reads is shared by
-            nobody.
+            {{weights}} over 4,096 × {{kv}} bytes, which is {{cache}}. From there on most of what a step reads is
+            shared by nobody.
             """,
         mistakes=(
             Mistake(
