@@ -87,6 +87,7 @@ def test_the_sentences():
         ({"chip": "h100"}, "chip is 'h100'; choose one of h100-sxm"),
         ({"model": "gpt"}, "model is 'gpt'; choose one of llama-3.1-8b"),
         ({"model": "smollm2-135m", "prompt": 9000}, "takes at most 8,192, so give fewer"),
+        ({"model": "llama-3.1-70b"}, "Llama 3.1 70B and its cache take 141 GB, and H100 SXM holds 85.9 GB"),
         ({"prompt": 65_536, "batch": 64}, "H100 SXM holds 85.9 GB; choose a smaller model, a shorter prompt"),
     ],
 )
