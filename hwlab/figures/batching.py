@@ -306,9 +306,9 @@ def budgets(found: Iterable[tuple[int, float, float]]) -> alt.LayerChart:
     rows = [
         {"budget": budget, "wait": wait, "ms": seconds * 1000}
         for budget, gap, first in found
-        for wait, seconds in (("longest gap of the others", gap), ("first token of the long prompt", first))
+        for wait, seconds in (("gap of the others", gap), ("first token of the prompt", first))
     ]
-    waits = ["longest gap of the others", "first token of the long prompt"]
+    waits = ["gap of the others", "first token of the prompt"]
     every = sorted({row["budget"] for row in rows})
     ends = {wait: [row["ms"] / 1000 for row in rows if row["wait"] == wait] for wait in waits}
     low, high = min(row["ms"] for row in rows) / 1.5, max(row["ms"] for row in rows) * 1.5
@@ -343,22 +343,22 @@ def published() -> alt.LayerChart:
     blog, orca = paper("daniel-2023"), paper("yu-2022")
     rows = [
         {
-            "what": "Orca over FasterTransformer, at equal latency",
+            "what": "Orca, at equal latency",
             "published": orca.gives["gain_over_fastertransformer"],
             "bound": 2.0,  # lengths are uniform: below 2 at any batch
         },
         {
-            "what": "Anyscale: vLLM over naive static batching",
+            "what": "Anyscale, vLLM",
             "published": blog.gives["vllm_over_naive"],
             "bound": gain_exponential(ANYSCALE_ROWS),
         },
         {
-            "what": "Anyscale: continuous over naive static batching",
+            "what": "Anyscale, continuous",
             "published": blog.gives["continuous_over_naive"],
             "bound": gain_exponential(ANYSCALE_ROWS),
         },
         {
-            "what": "Anyscale: continuous over static, by a fast program",
+            "what": "the same, over fast static",
             "published": blog.gives["continuous_over_naive"] / blog.gives["fastertransformer_over_naive"],
             "bound": gain_exponential(ANYSCALE_ROWS),
         },
