@@ -42,6 +42,7 @@ def token_facts():
         "heads": f"{llama.num_kv_heads}",
         "dim": f"{llama.head_dim}",
         "million": si(1e6 * bytes_of_a_token(), "B"),
+        "size": si(2, "B"),
         "text": si(4, "B"),
         "times": number(bytes_of_a_token() / 4, 2),
     }
@@ -63,6 +64,7 @@ def latent_facts():
     return {
         "each": si(deepseek.kv_bytes_per_token("bf16"), "B"),
         "plain": si(latent_saves() * deepseek.kv_bytes_per_token("bf16"), "B"),
+        "shared": number(128 / 8),
     }
 
 
@@ -85,7 +87,7 @@ GUESSES = (
         high=10_000,
         facts=token_facts,
         reveal="""
-            2 × {{layers}} layers × {{heads}} heads × {{dim}} numbers × 2 bytes. As text the token takes about
+            2 × {{layers}} layers × {{heads}} heads × {{dim}} numbers × {{size}}. As text the token takes about
             {{text}}: what the model keeps of it is {{times}} times that. A million tokens, of all users together, take
             {{million}}.
             """,
@@ -112,8 +114,8 @@ GUESSES = (
         high=1000,
         facts=latent_facts,
         reveal="""
-            {{plain}} a token would be {{each}}. Eight heads shared by 128 queries would save 16 times; the latent saves
-            more and, by the paper's own comparison, loses nothing.
+            {{plain}} a token would be, and {{each}} are. Eight heads shared by 128 queries would save {{shared}}
+            times; the latent saves more and, by the paper's own comparison, loses nothing.
             """,
     ),
     Prediction(
@@ -139,7 +141,7 @@ def gemma_at_8k():
 
 
 def gemma_facts():
-    return {"each": si(cache_bytes(28, 16, 256, 2, 1), "B"), "binary": si(3.5e9, "B")}
+    return {"each": si(cache_bytes(28, 16, 256, 2, 1), "B")}
 
 
 def why_eight():
@@ -242,7 +244,7 @@ EXERCISES = (
         facts=gemma_facts,
         hint="A key and a value, of all heads, in all layers. Its 16 query heads have 16 key heads.",
         solution="""
-            A token weighs 2 × 28 × 16 × 256 × 2 B = {{each}}, and 8,192 of them are wanted. The width of a head stands
+            A token weighs 2 × 28 × 16 × 256 × 2, or {{each}}, and 8,192 of them are wanted. The width of a head stands
             in the configuration: 3,072 over 16 would be 192, and wrong.
             """,
         mistakes=(
@@ -254,7 +256,7 @@ EXERCISES = (
             Mistake(value=lambda: gemma_at_8k() * 8, reply="You gave bits for bytes."),
             Mistake(
                 value=lambda: gemma_at_8k() / GiB * 1e9,
-                reply="You divided by $2^{30}$: that many GiB. In GB, which are decimal, it is more.",
+                reply="You divided by 2³⁰: that many GiB. In GB, which are decimal, it is more.",
             ),
         ),
     ),
@@ -336,7 +338,7 @@ EXERCISES = (
             ),
             Mistake(
                 value=lambda: 12e9 // model("gpt-oss-20b").kv_bytes(8192, "bf16"),
-                reply="You read GiB as GB: the budget is 12 × $2^{30}$ bytes.",
+                reply="You read GiB as GB: the budget is 12 × 2³⁰ bytes.",
             ),
             Mistake(
                 value=lambda: 12 * GiB // (model("gpt-oss-20b").kv_bytes(8192, "bf16") * 8),
