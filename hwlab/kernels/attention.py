@@ -216,6 +216,38 @@ def _backward(causal, block_q, block_k, kept, d_out):
 
 _blocked.defvjp(_kept, _backward)
 
+
+def grouped_attention(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> jax.Array:
+    """Attention as a decoder's layer makes it: heads in groups, and of the keys those that a query may have `seen`.
+
+    Parameters
+    ----------
+    q : array [..., tokens, kv_heads, group, head_dim]
+    k, v : array [..., kv_heads, keys, head_dim]
+    seen : array [..., tokens, keys] of bool
+        Which key a query may see; one at least.
+
+    Returns
+    -------
+    array [..., tokens, kv_heads, group, head_dim], in the type of `q`
+
+    Examples
+    --------
+    Two queries of one head; the first may see one key of two:
+
+    >>> q, k = jnp.zeros((2, 1, 1, 1)), jnp.zeros((1, 2, 1))
+    >>> grouped_attention(q, k, jnp.array([[[2.0], [4.0]]]), jnp.array([[True, False], [True, True]])).ravel().tolist()
+    [2.0, 3.0]
+    """
+    *many, tokens, kv_heads, group, d = q.shape
+    wide = jnp.promote_types(q.dtype, jnp.float32)
+    q = jnp.moveaxis(q, -4, -2).reshape(*many, kv_heads, group * tokens, d)  # one matrix for each head of keys
+    scores = jnp.matmul(q, k.mT, preferred_element_type=wide) / math.sqrt(d)
+    scores = jnp.where(jnp.tile(seen, (group, 1))[..., None, :, :], scores, -jnp.inf)
+    mixed = jnp.matmul(jax.nn.softmax(scores, axis=-1).astype(v.dtype), v)
+    return jnp.moveaxis(mixed.reshape(*many, kv_heads, group, tokens, d), -2, -4)
+
+
 _LOW = -1e30
 """Below every score, and finite: a block of which nothing is seen leaves no NaN behind."""
 

@@ -24,7 +24,7 @@ from jax import export, lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-from hwlab.kernels.attention import attention_reference
+from hwlab.kernels.attention import attention_reference, grouped_attention
 
 
 def paged_attention_reference(q, pool, tables, starts) -> np.ndarray:
@@ -94,15 +94,13 @@ def paged_attention(q: jax.Array, pool: jax.Array, tables: jax.Array, starts: ja
     True
     """
     rows, chunk, kv_heads, _, d = _sizes(q, pool, tables, starts)
-    held = pool[tables]  # [rows, blocks, 2, kv_heads, block_tokens, d]
-    k, v = held.transpose(2, 0, 3, 1, 4, 5).reshape(2, rows, kv_heads, -1, d)
-    wide = jnp.promote_types(q.dtype, jnp.float32)
-    scores = jnp.einsum("rckgd,rknd->rkcgn", q, k, preferred_element_type=wide) / math.sqrt(d)
+
+    def gathered(which):  # each head on its own, so that the copy lies as the products need it
+        return jax.vmap(lambda head: head[tables, which], in_axes=2, out_axes=1)(pool).reshape(rows, kv_heads, -1, d)
+
+    k, v = gathered(0), gathered(1)
     last = starts[:, None] + jnp.arange(chunk)
-    seen = jnp.arange(k.shape[2]) <= last[..., None]  # [rows, chunk, keys]
-    scores = jnp.where(seen[:, None, :, None], scores, -jnp.inf)
-    shares = jax.nn.softmax(scores, axis=-1).astype(v.dtype)
-    return jnp.einsum("rkcgn,rknd->rckgd", shares, v)
+    return grouped_attention(q, k, v, jnp.arange(k.shape[2]) <= last[..., None])
 
 
 _LOW = -1e30

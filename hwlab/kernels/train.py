@@ -21,8 +21,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hwlab.kernels.attention import grouped_attention
 from hwlab.kernels.checkpoints import FOLDER, SHIPPED, characters, save
-from hwlab.kernels.transformer import Config, Weights, attention, decoder, logits, random_weights
+from hwlab.kernels.transformer import Config, Weights, decoder, logits, random_weights
 
 SIZES = {
     "tiny-shakespeare": {
@@ -127,7 +128,7 @@ def log_shares(config: Config, weights: Weights, tokens: jax.Array) -> jax.Array
         length, parts = tokens.shape[1], []
         for end in range(length // 4, length + 1, length // 4):
             seen = jnp.arange(end) <= jnp.arange(end - length // 4, end)[:, None]
-            parts.append(attention(q[:, end - length // 4 : end], k[:, :, :end], v[:, :, :end], seen))
+            parts.append(grouped_attention(q[:, end - length // 4 : end], k[:, :, :end], v[:, :, :end], seen))
         return jnp.concatenate(parts, axis=1)
 
     positions = jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape)

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from hwlab.kernels.attention import grouped_attention
 from hwlab.kernels.paged_attention import paged_attention
 from hwlab.specs.models import ModelSpec
 from hwlab.specs.models.config import ConfigError, load
@@ -275,29 +276,6 @@ def logits(weights: Weights, x: jax.Array) -> jax.Array:
     return jnp.matmul(x, weights.head, preferred_element_type=wide)
 
 
-def attention(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> jax.Array:
-    """softmax(q k^T / sqrt(d)) v over the keys that a query has `seen`.
-
-    Parameters
-    ----------
-    q : array [..., tokens, kv_heads, group, head_dim]
-    k, v : array [..., kv_heads, keys, head_dim]
-    seen : array [..., tokens, keys] of bool
-        Which key a query may see; one at least.
-
-    Returns
-    -------
-    array [..., tokens, kv_heads, group, head_dim], in the type of `q`
-    """
-    *many, tokens, kv_heads, group, d = q.shape
-    wide = jnp.promote_types(q.dtype, jnp.float32)
-    q = jnp.moveaxis(q, -4, -2).reshape(*many, kv_heads, group * tokens, d)  # one matrix for each head of keys
-    scores = jnp.matmul(q, k.mT, preferred_element_type=wide) / math.sqrt(d)
-    scores = jnp.where(jnp.tile(seen, (group, 1))[..., None, :, :], scores, -jnp.inf)
-    mixed = jnp.matmul(jax.nn.softmax(scores, axis=-1).astype(v.dtype), v)
-    return jnp.moveaxis(mixed.reshape(*many, kv_heads, group, tokens, d), -2, -4)
-
-
 def whole(config: Config, weights: Weights, tokens: jax.Array) -> jax.Array:
     """Logits behind each of `tokens`, a whole sequence at once: the oracle.
 
@@ -328,7 +306,7 @@ def whole(config: Config, weights: Weights, tokens: jax.Array) -> jax.Array:
 
     def attend(_, q, k, v):
         seen = positions <= positions[:, None]
-        return attention(q, k.swapaxes(0, 1), v.swapaxes(0, 1), seen)
+        return grouped_attention(q, k.swapaxes(0, 1), v.swapaxes(0, 1), seen)
 
     return logits(weights, decoder(config, weights, tokens, positions, attend))
 
@@ -361,7 +339,7 @@ def contiguous(
     def attend(i, q, k, v):
         new = jnp.stack([k, v]).swapaxes(1, 2)
         cache[i] = lax.dynamic_update_slice(cache[i], new, (0, 0, start, 0))
-        return attention(q, cache[i][0], cache[i][1], jnp.arange(cache[i].shape[2]) <= positions[:, None])
+        return grouped_attention(q, cache[i][0], cache[i][1], jnp.arange(cache[i].shape[2]) <= positions[:, None])
 
     return logits(weights, decoder(config, weights, tokens, positions, attend)), tuple(cache)
 
