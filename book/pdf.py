@@ -130,8 +130,8 @@ def place(heading: Tag) -> str:
     return heading.get("id") or heading.find_parent(id=True)["id"]
 
 
-def merged(site: Path, config: dict) -> str:
-    """The document.
+def merged(site: Path, config: dict) -> tuple[str, list[Tag]]:
+    """The document, and its headings in order.
 
     Raises
     ------
@@ -168,13 +168,15 @@ def merged(site: Path, config: dict) -> str:
         rules.append(f"@page {key(path)} {{ @bottom-left {{ content: {running} }} }}")
     rules.append(f"@page {key(order[0])} {{ @bottom-left {{ content: none }} @bottom-right {{ content: none }} }}")
     cover, *rest = articles.values()
-    return DOCUMENT.format(
+    printed = (cover, contents(articles), *rest)
+    document = DOCUMENT.format(
         language=config["sphinx"]["config"]["language"],
         title=escape(config["title"]),
         sheets="\n".join(sheets.values()),
         rules="\n".join(rules),
-        articles="\n".join(map(str, (cover, contents(articles), *rest))),
+        articles="\n".join(map(str, printed)),
     )
+    return document, [heading for found in printed for heading in found.select("h1, h2, h3, h4, h5, h6")]
 
 
 def bookmarks(reader: PdfReader) -> list[tuple[int, str, int]]:
@@ -212,8 +214,7 @@ def write(site: Path, out: Path) -> None:
     if path is None:
         raise FileNotFoundError(chromium.MISSING)
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
-    document = merged(site, config)
-    headings = BeautifulSoup(document, "html.parser").select("h1, h2, h3, h4, h5, h6")
+    document, headings = merged(site, config)
     server = serve(site)
     try:
         with sync_playwright() as playwright:
