@@ -38,6 +38,7 @@ RAW = {
 }
 CONFIG = Config.of(RAW)
 BLOCK = 4
+compiled = jax.jit(whole, static_argnums=0)
 
 
 @pytest.fixture(autouse=True)
@@ -107,23 +108,24 @@ def test_the_whole_sequence_at_once_is_what_the_equations_say(kind):
     config, tokens = KINDS[kind], np.array([3, 1, 4, 1, 5])
     weights = weights_of(config)
     expected = as_the_equations_read(config, weights, tokens)
-    assert whole(config, weights, jnp.asarray(tokens)) == pytest.approx(expected, abs=1e-12)
+    assert compiled(config, weights, jnp.asarray(tokens)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_what_stands_behind_a_token_does_not_change_its_logits():
     weights, tokens = weights_of(CONFIG), jnp.array([3, 1, 4, 1, 5, 9])
     padded = tokens.at[3:].set(0)
-    assert (whole(CONFIG, weights, padded)[:3] == whole(CONFIG, weights, tokens)[:3]).all()
+    assert (compiled(CONFIG, weights, padded)[:3] == compiled(CONFIG, weights, tokens)[:3]).all()
 
 
 def test_a_contiguous_cache_filled_in_pieces_is_the_whole():
     weights, tokens = weights_of(CONFIG), jnp.arange(10) % 11
     cache, found, start = new_cache(CONFIG, 12, jnp.float64), [], 0
-    for piece in (4, 1, 5):
-        said, cache = contiguous(CONFIG, weights, cache, tokens[start : start + piece], start)
+    run = jax.jit(contiguous, static_argnums=0)
+    for piece in (4, 1, 1, 4):
+        said, cache = run(CONFIG, weights, cache, tokens[start : start + piece], start)
         found.append(said)
         start += piece
-    assert np.concatenate(found) == pytest.approx(np.asarray(whole(CONFIG, weights, tokens)), abs=1e-12)
+    assert np.concatenate(found) == pytest.approx(np.asarray(compiled(CONFIG, weights, tokens)), abs=1e-12)
 
 
 def test_pieces_of_prompts_beside_single_tokens_and_guesses_are_the_whole_however_blocks_lie():
@@ -131,7 +133,8 @@ def test_pieces_of_prompts_beside_single_tokens_and_guesses_are_the_whole_howeve
     weights, random = weights_of(CONFIG), np.random.default_rng(5)
     pools = tuple(random.standard_normal(pool.shape) for pool in new_pools(CONFIG, 16, BLOCK, jnp.float64))
     texts = [random.integers(0, 11, length) for length in (13, 7, 10)]
-    expected = [np.asarray(whole(CONFIG, weights, jnp.asarray(text))) for text in texts]
+    padded = [jnp.asarray(np.pad(text, (0, 13 - len(text)))) for text in texts]
+    expected = [np.asarray(compiled(CONFIG, weights, text)) for text in padded]
     dealt = random.permutation(15)[:12].reshape(3, 4)  # block 15 belongs to nobody
     before = [pool[15].copy() for pool in pools]
     run = jax.jit(paged, static_argnums=0)
