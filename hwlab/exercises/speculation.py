@@ -356,8 +356,8 @@ EXERCISES = (
         tolerance=0.03,
         hint="How many different experts do five tokens touch, of 128 with 8 a token, if they choose at random?",
         solution="""
-            A token reads {{one}} of weights and five tokens {{five}}, since each brings experts of its own. Free guesses,
-            four a round and seven of ten taken, gain {{gain}} times, and not the 2.77 of a dense model.
+            A token reads {{one}} of weights and five tokens {{five}}, since each brings experts of its own. Free
+            guesses, four a round and seven of ten taken, gain {{gain}} times, and not the 2.77 of a dense model.
             """,
         mistakes=(
             Mistake(value=lambda: 5, reply="What all tokens use, attention and head, is read once; some experts too."),
@@ -510,8 +510,8 @@ MEMO = Memo(
         lies near {{end}} sequences. So guess four tokens below half of that, fewer above, none beyond: with the best
         number of guesses 128 sequences still gain {{best}} times. The draft takes {{draft}} of memory, the cache of
         {{fewer}} short sequences, and must be trained again when the large model is. Before we decide: a week of
-        acceptance rates on our own traffic, by kind of request and temperature, since seven of ten is an assumption; and the
-        time of a whole round on our engine, which the roofline flatters.
+        acceptance rates on our own traffic, by kind of request and temperature, since seven of ten is assumed; and
+        the time of a whole round on our engine, which the roofline flatters.
         """,
 )
 
