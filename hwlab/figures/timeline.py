@@ -268,7 +268,7 @@ class _Run:
 
     def count(self, step, took, now, waits):
         totals = self.totals
-        self.seconds.append(took)
+        self.seconds.append(round(took, 6))  # as far as a bar can show
         totals.steps += 1
         totals.seconds = now
         totals.written += len(step.draws)

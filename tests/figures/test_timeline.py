@@ -48,7 +48,7 @@ def test_letters_are_what_the_steps_did(values):
     for (_, answer, _), cells in zip(load.requests, rows.values(), strict=True):
         assert cells.count("d") + cells.count("p") + cells.count("x") >= answer
         assert cells.strip()[0] in "wp"
-    assert sums["seconds"] >= sum(last["seconds"]) - 1e-9
+    assert sums["seconds"] >= sum(last["seconds"]) - 1e-6 * len(found)
 
 
 def test_each_frame_goes_on_where_the_one_before_ended():
@@ -96,4 +96,4 @@ def test_frames_need_no_widgets_and_no_numpy():
 
 def test_frames_are_plain_data_and_light():
     for _, load in SCENES.values():
-        assert len(json.dumps(list(frames(load)), allow_nan=False)) < 120_000
+        assert len(json.dumps(list(frames(load)), allow_nan=False)) < 70_000
