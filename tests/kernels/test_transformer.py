@@ -142,7 +142,7 @@ def test_pieces_of_prompts_beside_single_tokens_and_guesses_are_the_whole_howeve
     def rows(pieces, chunk):
         """Of (sequence, start, count)s; sequence None is idle."""
         made = Rows(*(np.zeros(shape, np.int32) for shape in ((3, chunk), 3, 3, (3, 4), (3, chunk))))
-        made.at[:] = np.arange(chunk)
+        made.at[:], made.tables[:] = np.arange(chunk), 15
         for row, (sequence, start, count) in enumerate(pieces):
             if sequence is not None:
                 made.tokens[row, :count] = texts[sequence][start : start + count]
