@@ -1,6 +1,6 @@
 """Random histories of the pager and of the scheduler, beside a store that knows what each block holds.
 
-``python -m tests.serving.histories 10_000_000`` runs ten million operations of each (about TIME).
+``python -m tests.serving.histories 10_000_000`` runs ten million operations of each (about half an hour).
 """
 
 import argparse

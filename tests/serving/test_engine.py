@@ -69,7 +69,7 @@ class Run:
             model(dtype),
             draft=DRAFTS[draft](dtype),
             guesses=3,
-            num_blocks=draw.randint(8, 14),
+            num_blocks=draw.randint(7, 11),
             block_tokens=4,
             dtype=dtype,
             **POLICIES[policy],
