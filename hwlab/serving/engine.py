@@ -518,8 +518,8 @@ class Engine:
     ) -> Iterator[str]:
         """The answer to one prompt, piece by piece as it is drawn; ``close()`` on the iterator cancels it.
 
-        It begins when the first piece is asked for. Several streams, and calls of `generate` between, share their steps. Parameters, and what is raised, as in
-        `generate`.
+        It begins when the first piece is asked for. Several streams, and calls of `generate` between, share their
+        steps. Parameters, and what is raised, as in `generate`.
         """
         return self._pieces(self._asked(prompt, seed, max_new_tokens, temperature, top_k, top_p, stop))
 
