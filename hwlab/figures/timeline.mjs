@@ -4,7 +4,7 @@
 import { COLOUR, EDGE, INK, SECOND, count, svg, words } from "./drawing.mjs";
 import { machine } from "./machine.mjs";
 
-const LEFT = 24, WIDE = 312, ROW = 18, TOP = 24, BARS = 44, BELOW = 22; // of the drawing, in its own units
+const LEFT = 24, WIDE = 288, ROW = 18, TOP = 24, BARS = 44, BELOW = 22; // of the drawing, in its own units
 const AGAIN = "var(--data-4, #a87200)";
 const SAYS = { p: "prompt computed", d: "token written", w: "waits", i: "row idles", e: "makes room", x: "computed again", s: "swapped out" };
 

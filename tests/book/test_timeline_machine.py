@@ -5,7 +5,7 @@ import pytest
 from hwlab.figures import schedule_timeline
 from tests.book.live import open_live, show
 
-LEFT, WIDE = 24, 312  # where the columns begin, and how far they go, as the drawing has it
+LEFT, WIDE = 24, 288  # where the columns begin, and how far they go, as the drawing has it
 
 LOOK = """slot => ({
   rows: [...slot.querySelectorAll('[data-row]')].map((row) => [
