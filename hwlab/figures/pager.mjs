@@ -34,7 +34,7 @@ function block(frame, index, x, y) {
 
 function pool(frame) {
   const [blocks, size] = frame.size, high = HEAD + Math.ceil(size / ACROSS) * SLOT + APART, rows = Math.ceil(blocks / ACROSS);
-  const picture = svg("svg", { viewBox: `-3 0 ${ACROSS * WIDE + (ACROSS - 1) * GAP + 6} ${rows * high}`, "aria-hidden": "true" });
+  const picture = svg("svg", { viewBox: `-3 -3 ${ACROSS * WIDE + (ACROSS - 1) * GAP + 6} ${rows * high + 3}`, "aria-hidden": "true" });
   for (let i = 0; i < blocks; i++) picture.append(block(frame, i, (i % ACROSS) * (WIDE + GAP), Math.floor(i / ACROSS) * high));
   return picture;
 }

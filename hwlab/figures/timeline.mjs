@@ -26,17 +26,19 @@ function run(letter, x, width, y) {
   }
 }
 
+const label = (x, y, text, attributes = {}) => words(x, y, text, { "font-size": 15.5, ...attributes }); // legible on a phone
+
 function timeline(frame) {
   const column = WIDE / frame.steps, low = TOP + BARS, end = low + 10 + frame.rows.length * ROW;
   const picture = svg("svg", { viewBox: `0 0 ${LEFT + WIDE + 4} ${end + BELOW}`, "aria-hidden": "true" },
-    words(0, 15, `Time of a step, ${time(frame.longest)} at the most`));
+    label(0, 15, `Time of a step, ${time(frame.longest)} at the most`));
   frame.seconds.forEach((seconds, step) => {
     const height = Math.max(1, (BARS * seconds) / frame.longest);
     picture.append(svg("rect", { x: LEFT + step * column, y: low - height, width: Math.max(column - 0.6, 0.6), height, fill: SECOND }));
   });
   frame.rows.forEach(([id, cells], row) => {
     const y = low + 10 + (row + 0.5) * ROW;
-    const group = svg("g", { "data-row": id }, words(LEFT - 6, y + 5, String(id), { "text-anchor": "end" }));
+    const group = svg("g", { "data-row": id }, label(LEFT - 6, y + 5, String(id), { "text-anchor": "end" }));
     picture.append(group);
     for (let from = 0; from < cells.length;) {
       let to = from + 1;
@@ -51,7 +53,7 @@ function timeline(frame) {
   });
   const now = LEFT + frame.seconds.length * column;
   picture.append(svg("path", { d: `M${now} ${low + 4}V${end}`, stroke: INK, "stroke-width": 1.5 }),
-    words(LEFT, end + 17, `Step ${frame.seconds.length} of ${frame.steps}`));
+    label(LEFT, end + 17, `Step ${frame.seconds.length} of ${frame.steps}`));
   return picture;
 }
 

@@ -58,7 +58,10 @@ SHOW = (
     found.push({
       frame: el.frame, says: el.querySelector('.hw-say').textContent,
       lines: [...el.querySelectorAll('.hw-arithmetic li')].map((line) => line.textContent),
-      inside: [...slot.children].every(whole),
+      outside: [...slot.children].filter((part) => !whole(part)).map((part) => {
+        const { x, y, width, height } = part.getBBox?.() ?? part.getBoundingClientRect();
+        return [x, y, width, height];
+      }),
       least: Math.min(...[...slot.querySelectorAll('*')].filter(says).map(size)),
       wide: document.documentElement.scrollWidth,
       ...look(slot),
@@ -152,7 +155,7 @@ def show(page, machine, scene, steps, *, also="slot => ({})", frames=None):
         assert seen.pop("frame") == frame, where
         assert seen.pop("says") == frame.get("refusal", frame["says"]), where
         assert seen.pop("lines") == frame.get("arithmetic", []), where
-        assert seen.pop("inside"), f"{where}: the drawing leaves its box"
+        assert seen.pop("outside") == [], f"{where}: these drawings (x, y, width, height) leave their boxes"
         least = seen.pop("least")
         assert least >= 13, f"{where}: a word is {least:.2f} px high, and 13 are needed"
         assert seen.pop("wide") <= width, f"{where}: the page is wider than its window"
