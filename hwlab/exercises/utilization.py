@@ -342,18 +342,18 @@ EXERCISES = (
         facts=lambda: {"ridge": number(ridge(chip("tpu-v5p"), "bf16")), "chip": chip("tpu-v5p").name},
         hint="A batch of B does about B FLOP a byte of bf16 weights. What could the chip do for a byte?",
         solution="""
-            32 FLOP for each byte of weights, 2 FLOP a token and 2 bytes a weight, where the ridge is {{ridge}}. The
-            cache takes more bytes, so it is an upper bound.
+            As many FLOP a byte as there are sequences, two FLOP and two bytes a weight, where the ridge is {{ridge}}.
+            The cache takes more bytes, so it is an upper bound.
             """,
         mistakes=(
-            Mistake(value=lambda: 2 * ceiling_on_a_tpu(), reply="2 FLOP a weight, but also 2 bytes a weight."),
+            Mistake(value=lambda: 2 * ceiling_on_a_tpu(), reply="Two FLOP a weight, but also two bytes a weight."),
             Mistake(value=lambda: ceiling_on_a_tpu() / 32, reply="That is one sequence. There are 32."),
             Mistake(value=lambda: 32 / ridge(chip("h100-sxm"), "bf16"), reply="That is the ridge of an H100."),
         ),
     ),
     Numeric(
         id="utilization-batch",
-        title="sequences for 40 %",
+        title="sequences for a given share",
         label="Sequences",
         answer=batch_on_an_mi300x,
         unit="requests",
@@ -361,7 +361,7 @@ EXERCISES = (
         hint="The same relation, solved for the batch.",
         solution="0.4 × {{ridge}} FLOP a byte. At least: the cache of each sequence comes on top of the weights.",
         mistakes=(
-            Mistake(value=lambda: ridge(chip("mi300x"), "bf16"), reply="That is the ridge: it gives 100 %."),
+            Mistake(value=lambda: ridge(chip("mi300x"), "bf16"), reply="That is the ridge: it fills the arithmetic."),
             Mistake(value=lambda: 2 * batch_on_an_mi300x(), reply="Did you take the peak with sparsity?"),
             Mistake(value=lambda: batch_on_an_mi300x() / 2, reply="Two FLOP a weight, and two bytes: they cancel."),
         ),
@@ -469,14 +469,14 @@ MEMO = Memo(
     ),
     hint="Do the two percentages have the same denominator? What does a customer pay for?",
     solution="""
-        28 % of an H100 is {{new}}; 46 % of an A100 is {{old}}. The fleet with the lower figure does {{ratio}} times
-        as much for each chip, so it makes the cheaper token as long as its hour costs less than {{ratio}} times the
-        other's. Neither figure says whether it is well run. Most of our time is decode, where a perfect step for one
-        user has an MFU of {{one}} % and a full memory; there MBU, and tokens a second within the promised latency,
-        are what to report. I propose three numbers a month, from the engine's log: MFU of prefill, MBU of decode, and
-        cost of a million tokens at our promise, each with its definition. The split of a step says what to do next:
-        if it is memory, larger batches; if launches, graphs; if the network, smaller groups; if idle rows, continuous
-        batching.
+        Our share of an H100 is {{new}}; theirs of an A100 is {{old}}. The fleet with the lower figure does {{ratio}}
+        times as much for each chip, so it makes the cheaper token as long as its hour costs less than {{ratio}} times
+        the other's. Neither figure says whether it is well run. Most of our time is decode, where a perfect step for
+        one user has an MFU of {{one}} % and a full memory; there MBU, and tokens a second within the promised
+        latency, are what to report. I propose three numbers a month, from the engine's log: MFU of prefill, MBU of
+        decode, and cost of a million tokens at our promise, each with its definition. The split of a step says what
+        to do next: if it is memory, larger batches; if launches, graphs; if the network, smaller groups; if idle
+        rows, continuous batching.
         """,
 )
 
@@ -503,7 +503,7 @@ REVIEW = (
         answer=cache_of_a_token,
         unit="kB",
         hint="K and V, for each layer and KV head.",
-        solution="2 × 80 layers × 8 KV heads × 128 × 2 bytes.",
+        solution="2 × 80 layers × 8 KV heads × 128 elements of two bytes.",
         mistakes=(
             Mistake(value=lambda: 8 * cache_of_a_token(), reply="You took 64 heads. K and V have 8."),
             Mistake(value=lambda: cache_of_a_token() / 2, reply="That is K, or V. Both are kept."),

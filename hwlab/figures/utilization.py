@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import altair as alt
 
@@ -442,6 +443,67 @@ def products_by_rows(measured: Iterable[Measurement]) -> alt.Chart:
         description=f"Of {len(rows) // 2} published products those of 64 rows or fewer reach an MFU of "
         f"{number(most('MFU', 1, 64), 2)} % at most and an MBU of {number(most('MBU', 1, 64), 2)} %; from 2,048 rows "
         f"on it is {number(most('MFU', 2048, last), 2)} and {number(most('MBU', 2048, last), 2)} %."
+    )
+
+
+def steps_measured(log: Sequence, host: Chip) -> alt.Chart:
+    """MFU and MBU of an engine's steps, one after the other.
+
+    Parameters
+    ----------
+    log : sequence of StepRecord
+        Of `hwlab.serving.Engine`, in fp32.
+    host : Chip
+        That ran it: `hwlab.kernels.host.measure_host`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Step
+    >>> step = {"weight_bytes": 1e6, "kv_bytes": 0, "seconds": 1e-3, "compiled": False}
+    >>> log = [Step(number=0, flop=8e7, prefill_tokens=9, **step), Step(number=1, flop=4e6, prefill_tokens=0, **step)]
+    >>> host = chip("xeon-8480plus")
+    >>> steps_measured(log, host).description
+    'The step that reads has an MFU of 1.1 %; the 1 that write have one of 0.056 % and an MBU of 0.33 %, by the median.'
+    """
+    rows = []
+    for step in log:
+        if step.compiled:
+            continue
+        shares = {
+            "MFU": mfu(step.flop, step.seconds, chip=host, dtype="fp32"),
+            "MBU": mbu(step.weight_bytes + step.kv_bytes, step.seconds, chip=host),
+        }
+        rows += [
+            {
+                "step": step.number,
+                "does": "reads" if step.prefill_tokens else "writes",
+                "measure": name,
+                "share, %": 100 * x,
+            }
+            for name, x in shares.items()
+        ]
+
+    def middle(does, name):
+        found = [row["share, %"] for row in rows if (row["does"], row["measure"]) == (does, name)]
+        return f"{number(median(found), 2)} %"
+
+    names = ["MFU", "MBU"]
+    series = {"sort": None, "title": None}
+    low, high = min(row["share, %"] for row in rows) / 2, max(100, *(row["share, %"] for row in rows))
+    writing = sum(row["does"] == "writes" for row in rows) // 2
+    chart = (
+        alt.Chart(alt.Data(values=rows), height=260)
+        .mark_point(size=60)
+        .encode(
+            alt.X("step:Q", title="Step"),
+            alt.Y("share, %:Q", title="Share of what was measured, %", scale=_log(low, high)),
+            alt.Color("measure:N", scale=alt.Scale(domain=names, range=list(SERIES[:2])), **series),
+            alt.Shape("measure:N", scale=alt.Scale(domain=names, range=list(_SHAPES[:2])), **series),
+        )
+    )
+    return chart.properties(
+        description=f"The step that reads has an MFU of {middle('reads', 'MFU')}; the {writing} that write have one of "
+        f"{middle('writes', 'MFU')} and an MBU of {middle('writes', 'MBU')}, by the median."
     )
 
 
