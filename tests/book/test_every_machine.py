@@ -6,6 +6,7 @@ test_NAME_machine.py, need only hold what is drawn against the frame (`tests.boo
 
 import json
 import re
+from math import isclose
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_a_scene_of_ones_own_is_computed_in_the_page_as_it_is_here(open_page):
             [machine.module, asked],
         )
         for values, seen in zip(asked, found, strict=True):
-            assert seen == answer(module, values), (name, values)
+            assert alike(seen, answer(module, values)), (name, values)
         assert [isinstance(seen, str) for seen in (found[0], *found[-2:])] == [False, True, True]
         fields = ";".join(f"{key}={value}" for key, value in asked[1].items())
         page.evaluate("hash => { location.hash = hash; }", f"#hw:{machine.name}:v1:scene=own;{fields};at=1")
@@ -112,6 +113,15 @@ def test_a_scene_of_ones_own_is_computed_in_the_page_as_it_is_here(open_page):
             arg=[machine.name, found[1][1]["says"]],
         )
     assert page.problems == [] and page.foreign == []
+
+
+def alike(one, other):
+    """Whether two frames are equal, but for the last bits of fractions: other versions of Python sum otherwise."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return one == other or (isinstance(one, float) and isinstance(other, float) and isclose(one, other, rel_tol=1e-12))
 
 
 def _other(field):
