@@ -318,7 +318,8 @@ def _shares_of(model, temperature=2.0):
 def _chance(seen, expected):
     """Chance of counts at least so far off; rare cells are one."""
     rare = expected < 5
-    seen, expected = (np.append(x[~rare], x[rare].sum()) for x in (seen, expected))
+    if rare.any():
+        seen, expected = (np.append(x[~rare], x[rare].sum()) for x in (seen, expected))
     return stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue
 
 
