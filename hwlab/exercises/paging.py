@@ -222,19 +222,25 @@ def granularity_facts():
     return {"full": f"{1000 // 256}", "found": f"{1000 // 256 * 256}", "small": f"{1100 - 1000 // 16 * 16}"}
 
 
-def prompt_tokens_found_with_six_blocks():
-    from hwlab.figures.pager import SCENES, Scene, frames
+_PROMPTS = ("a", 8), ("b", 8), ("c", 8), ("b", 9), ("a", 9)
 
-    script = SCENES["evict"][1].script
-    scene = Scene(num_blocks=6, block_tokens=4, script=script)
-    return list(frames(scene))[-1]["prompts"][0]
+
+def found_one_after_the_other(num_blocks):
+    pager, found = Pager(num_blocks, 4), 0
+    for name, own in _PROMPTS:  # 4 tokens are those of all
+        ids = [1000 * ord(name) + i for i in range(own)]
+        found += pager.open(name, [1, 2, 3, 4, *ids]).found
+        pager.commit()
+        pager.free(name)
+    return found
+
+
+def prompt_tokens_found_with_six_blocks():
+    return found_one_after_the_other(6)
 
 
 def evict_facts():
-    from hwlab.figures.pager import SCENES, frames
-
-    last = list(frames(SCENES["evict"][1]))[-1]
-    return {"found": f"{last['prompts'][0]}", "asked": f"{last['prompts'][1]}"}
+    return {"found": f"{found_one_after_the_other(8)}", "asked": f"{sum(4 + own for _, own in _PROMPTS)}"}
 
 
 def blocks_of_three_tenants():
@@ -279,7 +285,7 @@ EXERCISES = (
         facts=table_facts,
         hint="One entry for each block, however many layers the model has.",
         solution="""
-            131,072 / 16 = {{entries}} entries of 4 bytes. The cache that it describes is {{cache}} for Llama 3.1 8B,
+            131,072 / 16 = {{entries}} entries of four bytes. The cache that it describes is {{cache}} for Llama 3.1 8B,
             {{times}} times as much. One table serves all layers, since all of them have the same tokens.
             """,
         mistakes=(
@@ -532,18 +538,18 @@ MEMO = Memo(
         "It says what the larger block costs in sequences at once, as a number, and how that was found.",
         "It says what the larger block costs in tokens computed anew, for the common beginning of 800 tokens.",
         "It says for which traffic neither matters, and what to look up to know which traffic this is.",
-        "It sets the 5 % against these, in the same unit: tokens a second of the whole service.",
+        "It sets the faster attention against these, in the same unit: tokens a second of the whole service.",
         "It says how to share the cache between customers, and what that costs.",
     ),
     hint="Two costs: slots that stay empty, and tokens of the common beginning that are not in a full block.",
     solution="""
         A sequence of 500 tokens leaves {{empty_16}} slots empty in blocks of 16 and {{empty_256}} in blocks of 256, so
         {{loss}} % fewer of them fit. If memory is what limits the batch, as it is on this service, throughput falls by
-        nearly that, and the kernel's 5 % of attention, which is a part of a step only, does not bring it back. Of the
+        nearly that, and a faster attention, which is a part of a step only, does not bring it back. Of the
         800 tokens that all begin with, {{found_16}} are found in small blocks and {{found_256}} in large ones: {{more}}
         more to compute for each request, before its first token. Neither matters for prompts of tens of thousands of
         tokens, so look at the distribution of lengths before deciding; a middle size such as 32 or 64 may have most of
-        the 5 %. Customers get a salt each, so that nobody finds what another wrote; it costs one copy of the common
+        the gain. Customers get a salt each, so that nobody finds what another wrote; it costs one copy of the common
         beginning for each of them. Measure both sizes on a day of real traffic, at the same latency.
         """,
 )
@@ -579,7 +585,7 @@ REVIEW = (
         tolerance=0.005,
         hint="What is in the cache when line 0 is wanted again?",
         solution="""
-            All ten. Each line leaves just before it is wanted. A prefix cache does the same to prompts that come round
+            All ten. Each line leaves before it is wanted again. A prefix cache does the same to prompts that come round
             in turn, if it is one too small.
             """,
         mistakes=(
@@ -609,9 +615,12 @@ REVIEW = (
         answer=joules_of_a_tokens_cache,
         unit="µJ",
         tolerance=0.03,
-        facts=lambda: {"bytes": si(model("llama-3.1-8b").kv_bytes_per_token("bf16"), "B")},
+        facts=lambda: {
+            "bytes": si(model("llama-3.1-8b").kv_bytes_per_token("bf16"), "B"),
+            "each": si(byte_joules("hbm").low, "J"),
+        },
         hint="The bytes of one token in all layers, times the energy of a byte.",
-        solution="{{bytes}} × 31.3 pJ. A step of decode reads this for each token before.",
+        solution="{{bytes}} × {{each}}. A step of decode reads this for each token before.",
         mistakes=(
             Mistake(
                 value=lambda: 8 * joules_of_a_tokens_cache(),
@@ -630,16 +639,19 @@ REVIEW = (
 
 def blocks_held(prompts, block_tokens):
     """Blocks that these lists of tokens hold at once."""
-    size, written, held = block_tokens, set(), 0
+    written, held = set(), 0
     for prompt in prompts:
-        ends = range(size, len(prompt) + 1, size)
-        full = [tuple(prompt[:end]) for end in ends]
-        may = (len(prompt) - 1) // size
-        found = 0
-        while found < may and full[found] in written:
-            found += 1
-        held += ceil(len(prompt) / size) - found
-        written.update(full)
+        begun, finds = (), True
+        for token in prompt:
+            begun = (*begun, token)
+            full = len(begun) % block_tokens == 0
+            last = len(begun) == len(prompt)
+            if full or last:
+                known = begun in written and not last
+                finds = finds and known
+                held += not finds
+            if full:
+                written.add(begun)
     return held
 
 
