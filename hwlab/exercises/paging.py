@@ -658,11 +658,15 @@ def blocks_held(prompts, block_tokens):
 def _draw_prompts(generator):
     block_tokens = generator.choice((2, 3, 4))
     prompts = []
-    for _ in range(generator.randint(3, 6)):
+    for _ in range(generator.randint(4, 7)):
         start = generator.choice(prompts) if prompts and generator.random() < 0.7 else []
-        start = start[: generator.randint(0, len(start))]
-        fresh = [generator.randint(0, 2) for _ in range(generator.randint(0, 6))]
-        prompts.append([*start, *fresh] or [0])
+        kept = len(start)
+        if generator.random() < 0.5:
+            kept = kept // block_tokens * block_tokens  # it ends where a block does
+        elif generator.random() < 0.5:
+            kept = generator.randint(0, kept)
+        fresh = generator.choices((0, 1), k=generator.choice((0, 0, 1, 2, 4, 6)))
+        prompts.append([*start[:kept], *fresh] or [0])
     return {"prompts": prompts, "block_tokens": block_tokens}
 
 
