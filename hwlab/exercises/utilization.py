@@ -542,10 +542,7 @@ REVIEW = (
 
 
 def log_mfu(steps, num_params, peak):
-    """MFU of a whole log, by 2NT.
-
-    A step is (seconds, prompt tokens, sequences, rows).
-    """
+    """The share of the peak that 2NT of the log fills."""
     seconds = sum(step[0] for step in steps)
     tokens = sum(step[1] + step[2] for step in steps)
     return 2 * num_params * tokens / (seconds * peak)

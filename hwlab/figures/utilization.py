@@ -321,32 +321,32 @@ def bands(claimed: Iterable[tuple[str, float, float]], rows: Sequence[dict] | No
     >>> bands([("tuned engines", 0.50, 0.65)]).description
     'Of 36 runs of offline serving one lies at 50 % or more; ...
     """
-    rows = [{"kind": r["kind"], "what": r["what"], "MFU, %": 100 * r["mfu"]} for r in rows or published()]
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    asked = [{"band": f"claimed: {who}", "low": 100 * low, "high": 100 * high} for who, low, high in claimed]
-    order = [*(band["band"] for band in asked), *kinds]
+    rows = [{"row": r["kind"], "what": r["what"], "MFU, %": 100 * r["mfu"]} for r in rows or published()]
+    kinds = list(dict.fromkeys(row["row"] for row in rows))
+    asked = [{"row": f"claimed: {who}", "low": 100 * low, "high": 100 * high} for who, low, high in claimed]
+    order = [*(band["row"] for band in asked), *kinds]
     scale = alt.Scale(domain=[0, 80])
     points = alt.Chart(alt.Data(values=rows)).mark_point(size=70)
-    offline = [row["MFU, %"] for row in rows if row["kind"] == "offline serving"]
-    fleet = [row["MFU, %"] for row in rows if row["kind"].startswith("a fleet")]
-    trained = [row["MFU, %"] for row in rows if row["kind"] == "training"]
+    offline = [row["MFU, %"] for row in rows if row["row"] == "offline serving"]
+    fleet = [row["MFU, %"] for row in rows if row["row"].startswith("a fleet")]
+    trained = [row["MFU, %"] for row in rows if row["row"] == "training"]
     over = sum(share >= 50 for share in offline)
     return alt.layer(
         alt.Chart(alt.Data(values=asked))
         .mark_bar(height=14, fillOpacity=0.3, color=SERIES[5], stroke=SERIES[5])
         .encode(
             alt.X("low:Q", scale=scale, title="MFU, % of the dense peak"),
-            alt.Y("band:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
+            alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
             x2="high:Q",
         ),
         points.encode(
             alt.X("MFU, %:Q", scale=scale, title="MFU, % of the dense peak"),
-            alt.Y("kind:N", sort=order, title=None),
+            alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
             alt.Shape(
-                "kind:N", legend=None, sort=kinds, scale=alt.Scale(domain=kinds, range=list(_SHAPES[: len(kinds)]))
+                "row:N", legend=None, sort=kinds, scale=alt.Scale(domain=kinds, range=list(_SHAPES[: len(kinds)]))
             ),
             alt.Color(
-                "kind:N", legend=None, sort=kinds, scale=alt.Scale(domain=kinds, range=list(SERIES[: len(kinds)]))
+                "row:N", legend=None, sort=kinds, scale=alt.Scale(domain=kinds, range=list(SERIES[: len(kinds)]))
             ),
         ),
         height=alt.Step(34),
@@ -537,27 +537,24 @@ def chips_table(share: float = 0.4, ids: Iterable[str] = CLASSES) -> Table:
     Examples
     --------
     >>> print(chips_table(0.4, ["h100-sxm"]))  # doctest: +ELLIPSIS
-    chip            dense peak        bandwidth  ridge  best MFU, batch 1  batch for 40 %
-    H100 SXM5 80GB  989 TFLOP/s bf16  3.35 TB/s  295    0.34 %             118
+    chip  ridge  best MFU, batch 1  batch for 40 %
+    H100  295    0.34 %             118
     What decode can show of a chip's arithmetic, ...
     """
     rows = []
     for id in ids:
         of = chip(id)
-        dtype, peak = _peak(of)
-        at = ridge(of, dtype)
+        at = ridge(of, _peak(of)[0])
         rows.append(
             [
-                of.name,
-                f"{si(peak, 'FLOP/s')} {dtype}",
-                si(of.memory_bytes_per_s, "B/s"),
+                of.name.split(" (")[0].removesuffix(" SXM5 80GB"),
                 number(at),
                 f"{number(min(100, 100 / at), 2)} %",
                 number(max(1, share * at), 3),
             ]
         )
     return Table(
-        ["chip", "dense peak", "bandwidth", "ridge", "best MFU, batch 1", f"batch for {number(100 * share)} %"],
+        ["chip", "ridge", "best MFU, batch 1", f"batch for {number(100 * share)} %"],
         rows,
         caption="What decode can show of a chip's arithmetic, by its weights alone: the ridge in FLOP a byte, MFU of "
         "one sequence at full bandwidth, and sequences for a given MFU. The cache of each sequence asks for more.",
