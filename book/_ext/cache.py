@@ -17,7 +17,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-CODE = {".py", ".toml", ".csv", ".json", ".npz"}  # of a package, what decides the outputs of a cell
+CODE = {".py", ".toml", ".csv", ".json", ".npz", ".safetensors"}  # of a package, what decides the outputs of a cell
 
 
 def digest(folder: Path, suffixes: Iterable[str] = frozenset(CODE)) -> str:

@@ -566,7 +566,8 @@ def _log_mutant(steps, num_params, peak, *, flop=2, prompts=True, answers=True, 
 
 
 def _mean_of_steps(steps, num_params, peak):
-    return sum(log_mfu([step], num_params, peak) for step in steps) / len(steps)
+    shares = [2 * num_params * (step[1] + step[2]) / (step[0] * peak) for step in steps]
+    return sum(shares) / len(shares)
 
 
 CODE = (
@@ -610,7 +611,7 @@ CODE = (
                 reply="You left out the seconds in which nothing was computed. They are paid for as well.",
             ),
             Mutant(
-                function=lambda steps, num_params, peak: 100 * log_mfu(steps, num_params, peak),
+                function=lambda steps, num_params, peak: _log_mutant(steps, num_params, peak, flop=200),
                 reply="A share is asked for, not percent.",
             ),
         ),

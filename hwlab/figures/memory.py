@@ -356,7 +356,7 @@ def level_explorer(chips: Sequence[str] = tuple(LADDERS)) -> Explorer:
             LARGEST,
             default=4e6,
             scale="log",
-            title="Array that each core reads again and again",
+            title="Array read again and again",
             unit="B",
             prefix=True,
         ),

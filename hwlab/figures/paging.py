@@ -79,7 +79,9 @@ def token_states(found: Mapping[str, Mapping[str, float]], published: Iterable[R
             ),
             alt.Order("order:Q"),
         ),
-        alt.Chart(alt.Data(values=ticks)).mark_tick(thickness=4, size=34).encode(alt.X("published, %:Q", title=""), y),
+        alt.Chart(alt.Data(values=ticks))
+        .mark_tick(thickness=4, size=34, opacity=1)
+        .encode(alt.X("published, %:Q", title=""), y),
         height=alt.Step(44),
         data=alt.Data(values=[{k: row[k] for k in row if k != "order"} for row in rows]),
         description=f"Tokens fill {number(tokens[first])} % of the pool {whose.get(first, first)} and "

@@ -497,7 +497,7 @@ def chunk_times(
     parts, rest = ["arithmetic", "memory"], {"sort": None, "title": None}
     mark = alt.Chart(alt.Data(values=[{"tokens": free, "says": f"free up to {free}"}]))
     return alt.layer(
-        alt.Chart(alt.Data(values=whole)).mark_line(strokeWidth=7, opacity=0.25, color=SERIES[5]).encode(x, y),
+        alt.Chart(alt.Data(values=whole)).mark_line(strokeWidth=7, opacity=0.85, color=SERIES[5]).encode(x, y),
         alt.Chart(alt.Data(values=rows))
         .mark_line(strokeWidth=2.5)
         .encode(

@@ -75,7 +75,7 @@ def two_ways(letters: Sequence[str], draft: Distribution, target: Distribution, 
             alt.Color("way:N", title="Written as", sort=None, scale=alt.Scale(domain=names, range=list(SERIES[1:3]))),
             x2="to:Q",
         ),
-        data.mark_tick(thickness=3, size=24).encode(
+        data.mark_tick(thickness=3, size=24, opacity=1).encode(
             alt.X("draft:Q"), y, color=alt.value(SERIES[0]), tooltip=alt.value(None)
         ),
         height=alt.Step(30),

@@ -62,7 +62,7 @@ def test_a_letter_finds_a_symbol_and_not_every_name_with_it(search):
 
 
 def test_results_quote_prose_and_no_answer(search):
-    page = search("token", quotes=True)
+    page = search("memory", quotes=True)
     quotes = " ".join(page.locator("#search-results .context").all_inner_texts())
     assert len(quotes) > 300
     quotes += " ".join(search("reveal", quotes=True).locator("#search-results .context").all_inner_texts())

@@ -42,6 +42,7 @@ def test_the_first_view_of_a_page_weighs_less_than_1200_kb(open_page, path, reco
 
 def test_a_page_without_a_formula_or_a_live_figure_loads_nothing_for_them(open_page):
     page = open_page(PLAIN[0])
+    page.wait_for_load_state("networkidle")  # its own letters have come
     sizes = requests(page, re.sub("book/notation.html", COVER, page.url))
     assert not [name for name in sizes if "/formulas/" in name or "/live/" in name]
 
