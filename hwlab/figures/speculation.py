@@ -445,7 +445,7 @@ def rounds_and_speed(settings: Iterable[Setting]) -> alt.LayerChart:
     shares = sorted(row["speed-up"] / row["tokens a round"] for row in rows)
     dear = max(rows, key=lambda row: row["steps a round"])
     return alt.layer(
-        data.mark_rule(strokeWidth=3).encode(
+        data.mark_rule(strokeWidth=3, color=SERIES[5]).encode(
             alt.X("speed-up:Q", scale=scale, title="Times a step without guesses", axis=alt.Axis(tickCount=5)),
             y,
             x2="tokens a round:Q",
@@ -545,7 +545,7 @@ def predicted_and_measured(settings: Iterable[Setting]) -> alt.LayerChart:
     counted = {7: "seven"}.get(len(rows), str(len(rows)))
     return alt.layer(
         alt.Chart(alt.Data(values=rows))
-        .mark_rule(strokeWidth=3)
+        .mark_rule(strokeWidth=3, color=SERIES[5])
         .encode(alt.X("predicted:Q", title="Speed-up", scale=scale, axis=alt.Axis(tickCount=5)), y, x2="measured:Q"),
         alt.Chart(alt.Data(values=points))
         .mark_point(size=90, filled=True)

@@ -179,6 +179,7 @@ def on(id: str, of: ModelSpec) -> On:
     )
 
 
+LARGEST = 512  # sequences
 EXPLORED = ("h100-sxm", "a100-sxm-80gb", "b200", "mi300x", "tpu-v5e", "tpu-v5p", "xeon-8480plus")
 
 
@@ -249,10 +250,19 @@ def _refusal(batch, chip, bits, context):
 
 
 def _even(batch, chip, bits, context):
-    """Sequences at which arithmetic and memory take as long, where there are such."""
-    each = 2 * chip.params + chip.attention_flop * context
-    left = each / chip.peak - context * chip.cache / chip.rate
-    return where(left > 0, chip.params * bits / 8 / chip.rate / where(left > 0, left, 1), 1e9)
+    """Sequences at which arithmetic and memory take as long; 0 where no batch gets there."""
+    left = (2 * chip.params + chip.attention_flop * context) / chip.peak - context * chip.cache / chip.rate
+    return where(left > 0, chip.params * bits / 8 / chip.rate / where(left > 0, left, 1), 0)
+
+
+def _even_at(batch, chip, bits, context):
+    even = _even(batch, chip, bits, context)
+    return where(even > 1, where(even < LARGEST, even, 1), 1)
+
+
+def _even_label(batch, chip, bits, context):
+    even = _even(batch, chip, bits, context)
+    return where(even > 1, where(even < LARGEST, "even", ""), "")
 
 
 def ceiling_explorer(chips: Sequence[str] = EXPLORED) -> Explorer:
@@ -267,7 +277,7 @@ def ceiling_explorer(chips: Sequence[str] = EXPLORED) -> Explorer:
     of = model("llama-3.1-8b")
     return explore(
         mfu_ceiling,
-        x=Axis("batch", 1, 512, default=16, scale="log", title="Sequences in a step"),
+        x=Axis("batch", 1, LARGEST, default=16, scale="log", title="Sequences in a step"),
         y=Result("Best MFU", "%", low=0.1, high=120, scale="log"),
         sliders=[
             Choice("chip", {id: on(id, of) for id in chips}, chips[0], title="Chip"),
@@ -277,7 +287,7 @@ def ceiling_explorer(chips: Sequence[str] = EXPLORED) -> Explorer:
         says=_sentence,
         arithmetic=_arithmetic,
         refuses=_refusal,
-        rules=[Rule(_even, lambda **_: "even")],
+        rules=[Rule(_even_at, _even_label)],
         name="ceiling",
         alt="A line that rises with the sequences in a step and bends before 100 %: the cache of each sequence is read "
         "for that sequence alone.",
