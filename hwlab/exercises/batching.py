@@ -6,7 +6,7 @@ from functools import cache
 from math import ceil
 
 from hwlab.costs.batching import gain_exponential, gain_of, gain_uniform, with_prompts
-from hwlab.costs.padding import bucket
+from hwlab.costs.kv_cache import concurrency
 from hwlab.costs.roofline import prefill_time, ridge
 from hwlab.formula import number, si
 from hwlab.specs.answers import answer_lengths
@@ -493,8 +493,9 @@ MEMO = Memo(
 # ---- What earlier chapters taught ----------------------------------------------------------------------------------
 
 
-def rows_to_the_ridge():
-    return ridge(chip("h100-sxm"), "bf16")
+def requests_of_2048_tokens():
+    llama, gpu = model("llama-3.1-8b"), chip("h100-sxm")
+    return concurrency(llama, gpu, tokens=2048).sequences
 
 
 def least_time_of_a_token():
@@ -511,23 +512,31 @@ def token_facts():
     }
 
 
-def share_that_is_padding():
-    padded = bucket(37, (1, 2, 4, 8, 16, 32, 64))
-    return 1 - 37 / padded
+def share_of_empty_slots():
+    empty = (32 - 1) / 2
+    return empty / (240 + empty)
 
 
 REVIEW = (
     Numeric(
-        id="batching-review-ridge",
-        title="where a batch stops being free",
-        label="Rows at the ridge",
-        answer=rows_to_the_ridge,
-        unit="rows",
-        hint="With two-byte weights the intensity is nearly the number of rows.",
-        solution="Dense peak over bandwidth, in FLOP a byte, and a row gives one.",
+        id="batching-review-room",
+        title="how many rows there is room for",
+        label="Requests at once",
+        answer=requests_of_2048_tokens,
+        unit="requests",
+        facts=lambda: {
+            "usable": si(0.9 * chip("h100-sxm").memory_bytes, "B"),
+            "weights": si(2 * model("llama-3.1-8b").num_params, "B"),
+            "each": si(model("llama-3.1-8b").kv_bytes(2048, "bf16"), "B"),
+        },
+        hint="What is usable, less the weights, over the cache of one request.",
+        solution="{{usable}} less {{weights}}, over {{each}}. No scheduler can fill more rows than that.",
         mistakes=(
-            Mistake(value=lambda: 2 * rows_to_the_ridge(), reply="You took the peak with sparsity, or that of fp8."),
-            Mistake(value=lambda: rows_to_the_ridge() / 2, reply="A row does two FLOP with each weight of two bytes."),
+            Mistake(
+                value=lambda: 0.9 * chip("h100-sxm").memory_bytes // model("llama-3.1-8b").kv_bytes(2048, "bf16"),
+                reply="You left no room for the weights.",
+            ),
+            Mistake(value=lambda: requests_of_2048_tokens() // 4, reply="You took 32 heads. Keys and values have 8."),
         ),
     ),
     Numeric(
@@ -550,16 +559,16 @@ REVIEW = (
         ),
     ),
     Numeric(
-        id="batching-review-bucket",
-        title="a shape that is there",
-        label="Share of padding",
-        answer=share_that_is_padding,
+        id="batching-review-blocks",
+        title="what last blocks leave empty",
+        label="Share of the slots held that are empty",
+        answer=share_of_empty_slots,
         unit="%",
-        hint="Which is the next program that was compiled?",
-        solution="37 rows run in the program for 64: 27 of them are padding.",
+        hint="A last block has 0 to 31 empty slots, each number as likely as the others.",
+        solution="15.5 slots are empty on average, beside 240 that hold tokens.",
         mistakes=(
-            Mistake(value=lambda: 37 / 64, reply="That is the share at work."),
-            Mistake(value=lambda: 27 / 37, reply="That is padding over what is real. Take the share of all rows."),
+            Mistake(value=lambda: 31 / (240 + 31), reply="That is the worst case. On average half of it is empty."),
+            Mistake(value=lambda: 15.5 / 240, reply="That is over the tokens. Take the share of all slots held."),
         ),
     ),
 )

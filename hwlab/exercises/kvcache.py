@@ -223,7 +223,7 @@ def full_facts():
         "usable": si(held.memory_bytes, "B"),
         "weights": si(held.weight_bytes, "B"),
         "rate": si(h100.memory_bytes_per_s, "B/s"),
-        "reading": si(held.weight_bytes / h100.memory_bytes_per_s, "s"),
+        "reading": si(least_time_of_a_token(), "s"),
     }
 
 
@@ -510,9 +510,9 @@ def least_time_of_a_token():
     return read / (8 * h100.memory_bytes_per_s)
 
 
-def once_through_an_h200():
-    h200 = chip("h200-sxm")
-    return h200.memory_bytes / h200.memory_bytes_per_s
+def least_time_of_a_prompt():
+    flop = 2 * model("llama-3.1-8b").num_params * 2048
+    return flop / chip("h100-sxm").peak("bf16")
 
 
 def bits_with_scales():
@@ -539,22 +539,22 @@ REVIEW = (
         ),
     ),
     Numeric(
-        id="kvcache-review-through",
-        title="the price of being full",
-        label="Time to read all of its HBM",
-        answer=once_through_an_h200,
+        id="kvcache-review-prompt",
+        title="what a prompt waits for",
+        label="Least TTFT",
+        answer=least_time_of_a_prompt,
         unit="ms",
         facts=lambda: {
-            "holds": si(chip("h200-sxm").memory_bytes, "B"),
-            "rate": si(chip("h200-sxm").memory_bytes_per_s, "B/s"),
+            "flop": si(2 * model("llama-3.1-8b").num_params * 2048, "FLOP"),
+            "peak": si(chip("h100-sxm").peak("bf16"), "FLOP/s"),
         },
-        hint="Capacity over bandwidth.",
-        solution="{{holds}} over {{rate}}: if all that a chip holds is read in a step, the step takes that long.",
+        hint="A prompt of this length is bound by arithmetic: 2NT over the dense peak.",
+        solution="{{flop}} over {{peak}}. The cache that the prompt leaves behind is what this chapter weighs.",
         mistakes=(
-            Mistake(value=lambda: 8 * once_through_an_h200(), reply="You divided by bits a second."),
+            Mistake(value=lambda: least_time_of_a_prompt() / 2, reply="You took the peak with sparsity, or NT."),
             Mistake(
-                value=lambda: chip("h100-sxm").memory_bytes / chip("h100-sxm").memory_bytes_per_s,
-                reply="That is the H100.",
+                value=lambda: model("llama-3.1-8b").weight_bytes_read(1, "bf16") / chip("h100-sxm").memory_bytes_per_s,
+                reply="That is one reading of the weights: the time of a token that is written.",
             ),
         ),
     ),

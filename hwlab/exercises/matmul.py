@@ -614,8 +614,8 @@ EXERCISES = (
         hint="The ridge is peak over bandwidth; the intensity of m rows is about 2m over the bytes of a weight.",
         solution="""
             The ridge goes from {{bf16}} to twice that, because the peak doubles. The intensity of the same rows
-            doubles too, because a weight takes one byte and not two. FP8 halves the time on both sides of the ridge
-            and leaves the ridge at the same batch.
+            doubles too, because a weight takes one byte and not two. FP8 halves the time below the ridge and
+            above it, and the answer flips at the same batch as before.
             """,
     ),
     Numeric(

@@ -577,7 +577,7 @@ def gain_of_the_loop_order():
 def memo_facts():
     plain, large = chip("epyc-7742"), chip("epyc-7773x")
     return {
-        "columns": number(lines_a_step("mnk"), 2),
+        "columns": number(lines_a_step("mnk"), 3),
         "rows": number(lines_a_step("mkn"), 2),
         "gain": number(gain_of_the_loop_order(), 2),
         "plain": si(plain.sram_bytes["l3"] / 16, "B"),  # slices of 16 MiB, each for four cores

@@ -306,8 +306,8 @@ EXERCISES = (
         facts=short_facts,
         hint="Half a block less half a slot is empty, beside the tokens themselves.",
         solution="""
-            (64 - 1) / 2 = {{empty}} slots are empty on average, beside 78 tokens. In blocks of 16 it would be {{small}}
-            %. The waste depends on one ratio only: the block to the length.
+            (64 - 1) / 2 = {{empty}} slots are empty on average, beside 78 tokens. In blocks of 16 it would be
+            {{small}} %. The waste depends on one ratio only: the block to the length.
             """,
         mistakes=(
             Mistake(

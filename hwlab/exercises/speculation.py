@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hwlab.costs.padding import bucket, powers_of_two
 from hwlab.costs.roofline import decode_step_time, ridge, verify_step_time
 from hwlab.formula import number, si
 from hwlab.serving.pager import Pager
@@ -518,8 +517,8 @@ MEMO = Memo(
 # ---- What earlier chapters taught ----------------------------------------------------------------------------------
 
 
-def ridge_of_the_mi300x():
-    return ridge(chip("mi300x"), "bf16")
+def gain_of_four_rows():
+    return 1 + 1 / 2 + 1 / 3 + 1 / 4
 
 
 def time_of_a_step_alone():
@@ -528,26 +527,22 @@ def time_of_a_step_alone():
     return weights / chip("tpu-v6e").memory_bytes_per_s
 
 
-def rows_after_padding():
-    return bucket(5 * 5, powers_of_two(1, 64))
+def cache_of_the_draft():
+    return DRAFT.kv_bytes_per_token("bf16")
 
 
 REVIEW = (
     Numeric(
-        id="speculation-review-ridge",
-        title="how much arithmetic a byte must serve",
-        label="Ridge in bf16",
-        answer=ridge_of_the_mi300x,
-        unit="FLOP/byte",
-        facts=lambda: {
-            "peak": si(chip("mi300x").peak("bf16"), "FLOP/s"),
-            "rate": si(chip("mi300x").memory_bytes_per_s, "B/s"),
-        },
-        hint="Dense peak over bandwidth.",
-        solution="{{peak}} over {{rate}}.",
+        id="speculation-review-gain",
+        title="four rows that are filled again",
+        label="Gain in steps",
+        answer=gain_of_four_rows,
+        unit="times",
+        hint="The longest of four exponential lengths, over their mean.",
+        solution="1 + 1/2 + 1/3 + 1/4: the first ends after a quarter of the mean, the next a third later.",
         mistakes=(
-            Mistake(value=lambda: 2 * ridge_of_the_mi300x(), reply="You took the peak with sparsity."),
-            Mistake(value=lambda: ridge_of_the_mi300x() / 8, reply="You divided by bits. The bandwidth is in bytes."),
+            Mistake(value=lambda: 2 * 4 / 5, reply="That is the gain for lengths spread evenly."),
+            Mistake(value=lambda: 1 / 2 + 1 / 3 + 1 / 4, reply="You left out the last of the four, which runs alone."),
         ),
     ),
     Numeric(
@@ -569,19 +564,17 @@ REVIEW = (
         ),
     ),
     Numeric(
-        id="speculation-review-padding",
-        title="rows of a fixed shape",
-        label="Rows computed",
-        answer=rows_after_padding,
-        unit="rows",
-        tolerance=0.005,
-        hint="The next power of two.",
-        solution="Five sequences of five rows are 25, and a program for 32 computes them.",
+        id="speculation-review-cache",
+        title="what a draft keeps of a token",
+        label="KV cache of one token",
+        answer=cache_of_the_draft,
+        unit="kB",
+        facts=lambda: {"target": si(TARGET.kv_bytes_per_token("bf16"), "B")},
+        hint="A key and a value, for each layer and each head of keys.",
+        solution="2 × 16 × 8 × 64 × 2 bytes. It comes on top of the {{target}} that the 8B keeps of the same token.",
         mistakes=(
-            Mistake(
-                value=lambda: 25, reply="Those are the real rows. The program has been compiled for another number."
-            ),
-            Mistake(value=lambda: 64, reply="The largest program would do. A smaller one holds them too."),
+            Mistake(value=lambda: 4 * cache_of_the_draft(), reply="You took 32 heads. Keys and values have 8."),
+            Mistake(value=lambda: cache_of_the_draft() / 2, reply="That is the key, or the value. Both are kept."),
         ),
     ),
 )

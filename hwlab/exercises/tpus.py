@@ -10,6 +10,7 @@ from hwlab.costs.systolic import stream_utilization
 from hwlab.formula import number, si
 from hwlab.specs.chips import chip
 from hwlab.specs.models import model
+from hwlab.units import MiB
 
 from .base import Choice, Code, Memo, Mistake, Mutant, Numeric, Option, Prediction
 
@@ -628,8 +629,8 @@ def rows_at_the_ridge_of_v5e():
     return ridge(chip("tpu-v5e"), "bf16")
 
 
-def bytes_for_one_number_in_a_line():
-    return 64 / 4
+def side_of_three_tiles():
+    return math.sqrt(128 * MiB / (3 * 2))
 
 
 def peak_of_the_xeon():
@@ -662,16 +663,16 @@ REVIEW = (
         ),
     ),
     Numeric(
-        id="tpus-review-line",
-        title="a line for a number (chapter 3)",
-        label="Bytes fetched for each byte used",
-        answer=bytes_for_one_number_in_a_line,
-        unit="times",
-        hint="A line comes as a whole. How many numbers of four bytes does it hold?",
-        solution="64 / 4: the loop uses one number of each line, and the other fifteen came for nothing.",
+        id="tpus-review-tiles",
+        title="three tiles (chapter 3)",
+        label="Side of a tile",
+        answer=side_of_three_tiles,
+        unit="rows",
+        hint="Three squares of two-byte numbers in 128 × 2²⁰ bytes.",
+        solution="3 b² × 2 bytes fill it. A program keeps tiles by plan, so three are enough and no fourth is needed.",
         mistakes=(
-            Mistake(value=lambda: 64.0, reply="You compared with one byte. A number in fp32 has four."),
-            Mistake(value=lambda: 8.0, reply="That is for numbers of eight bytes. fp32 has four."),
+            Mistake(value=lambda: math.sqrt(128 * MiB / 2), reply="That is one tile alone. Three have to fit."),
+            Mistake(value=lambda: math.sqrt(128 * MiB / 3), reply="A number in bf16 takes two bytes."),
         ),
     ),
     Numeric(

@@ -26,14 +26,19 @@ def mfu_of_one_user():
     return split_step(of, on, batch=1).mfu
 
 
-def one_user_facts():
+def mfu_of_64_users():
     of, on = model("llama-3.1-8b"), chip("h100-sxm")
-    seconds = split_step(of, on, batch=1).seconds
+    return split_step(of, on, batch=64).mfu
+
+
+def users_facts():
+    of, on = model("llama-3.1-8b"), chip("h100-sxm")
+    seconds = split_step(of, on, batch=64).seconds
     return {
-        "flop": si(of.flop_per_token(1024), "FLOP"),
+        "flop": si(64 * of.flop_per_token(1024), "FLOP"),
         "seconds": si(seconds, "s"),
-        "tokens": number(1 / seconds),
         "could": si(seconds * on.peak("bf16"), "FLOP"),
+        "one": number(100 * mfu_of_one_user(), 2),
     }
 
 
@@ -76,16 +81,17 @@ def parity_facts():
 
 GUESSES = (
     Prediction(
-        id="utilization-one-user",
+        id="utilization-many-users",
         title="before you read on",
-        answer=mfu_of_one_user,
+        answer=mfu_of_64_users,
         unit="%",
         low=0.01,
         high=100,
-        facts=one_user_facts,
+        facts=users_facts,
         reveal="""
-            Its memory is full: the weights come at the rate of the data sheet, {{seconds}} a token, {{tokens}} tokens
-            a second. In that time the chip could do {{could}}. The token needs {{flop}}.
+            Its memory is full: the weights, and the caches of all 64, come at the rate of the data sheet and take
+            {{seconds}}. In that time the chip could do {{could}}. The 64 tokens need {{flop}}. For one user it would
+            be {{one}} %.
             """,
     ),
     Prediction(
@@ -487,12 +493,14 @@ def cache_of_a_token():
     return model("llama-3.1-70b").kv_bytes_per_token("bf16")
 
 
-def filled_rows():
-    return 700 / (ceil(700 / 128) * 128)
+def tokens_of_a_round():
+    return 1 + 0.5 + 0.5**2 + 0.5**3
 
 
-def tokens_at_the_ridge():
-    return ridge(chip("h100-sxm"), "bf16")
+def blocks_of_50_requests():
+    full = 1000 // 16
+    own = ceil((1000 + 100) / 16) - full
+    return full + 50 * own
 
 
 REVIEW = (
@@ -510,30 +518,30 @@ REVIEW = (
         ),
     ),
     Numeric(
-        id="utilization-review-padding",
-        title="a tile's edge",
-        label="Rows in use",
-        answer=filled_rows,
-        unit="%",
-        hint="To which multiple of 128 is 700 padded?",
-        solution="700 of 768 rows.",
+        id="utilization-review-round",
+        title="what three guesses write",
+        label="Tokens a round",
+        answer=tokens_of_a_round,
+        unit="tokens",
+        hint="A guess counts only if all before it were taken, and the target adds a token of its own.",
+        solution="1 + 1/2 + 1/4 + 1/8. Without end of guesses it would be 2.",
         mistakes=(
-            Mistake(value=lambda: 700 / 1024, reply="A multiple of 128 is enough; it need not be a power of two."),
-            Mistake(value=lambda: 700 / 896, reply="One multiple of 128 too many: 768 is enough."),
+            Mistake(value=lambda: 1 + 3 * 0.5, reply="A guess behind one that was refused is dropped, good or not."),
+            Mistake(value=lambda: tokens_of_a_round() - 1, reply="Each round also writes a token of the target's own."),
         ),
     ),
     Numeric(
-        id="utilization-review-ridge",
-        title="where arithmetic binds",
-        label="Tokens in a step",
-        answer=tokens_at_the_ridge,
-        unit="tokens",
-        tolerance=0.1,
-        hint="With large bf16 weights a step of t tokens does about t FLOP a byte.",
-        solution="The ridge itself: dense peak over bandwidth. The activations add a little.",
+        id="utilization-review-blocks",
+        title="one beginning, fifty requests",
+        label="Blocks held",
+        answer=blocks_of_50_requests,
+        unit="blocks",
+        tolerance=0.001,
+        hint="Only full blocks are shared. How many does the common beginning fill?",
+        solution="62 full blocks once, and 7 for each request: 69 hold its 1,100 tokens.",
         mistakes=(
-            Mistake(value=lambda: 2 * tokens_at_the_ridge(), reply="You took the peak with sparsity."),
-            Mistake(value=lambda: tokens_at_the_ridge() / 2, reply="Two FLOP a weight, and two bytes a weight."),
+            Mistake(value=lambda: 50 * ceil(1100 / 16), reply="That is without sharing."),
+            Mistake(value=lambda: ceil(1100 / 16), reply="That is one request. The others hold blocks too."),
         ),
     ),
 )

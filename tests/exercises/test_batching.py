@@ -34,9 +34,9 @@ def test_the_answers_are_those_worked_by_hand():
         "batching-swap": 2 * 3000 * 131072 / 50e9,
         "batching-ten-thousand-caches": 157,
         "batching-six-rows": 23,
-        "batching-review-ridge": 989.4 / 3.35,
+        "batching-review-room": (0.9 * 80 * 2**30 - 2 * 8_030_261_248) // (131_072 * 2048),
         "batching-review-token": 2 * weights_8b / 3.35e12,
-        "batching-review-bucket": 27 / 64,
+        "batching-review-blocks": 15.5 / 255.5,
     }
     assert set(by_hand) == {q.id for q in QUESTIONS if isinstance(q, (Prediction, Numeric))}
     for id, value in by_hand.items():

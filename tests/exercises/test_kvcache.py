@@ -32,7 +32,7 @@ def test_the_answers_are_those_worked_by_hand():
         "kvcache-fp8": 8 * (USABLE - WEIGHTS) // (REQUEST / 2),
         "kvcache-step": (USABLE - WEIGHTS) / 3.35e12,
         "kvcache-review-weights": 2 * (70_553_706_496 - 128_256 * 8192) / 8 / 3.35e12,
-        "kvcache-review-through": 141 * 2**30 / 4.8e12,
+        "kvcache-review-prompt": 2 * 8_030_261_248 * 2048 / 989.4e12,
         "kvcache-review-bits": 4.25,
     }
     assert set(by_hand) == {q.id for q in QUESTIONS if isinstance(q, (Prediction, Numeric))}

@@ -36,9 +36,9 @@ def test_the_answers_are_those_worked_by_hand():
         "speculation-experts": (rest + cache + distinct(5) * each) / (rest + cache + distinct(1) * each),
         "speculation-slots": 4,
         "speculation-large-draft": ((1 - 0.82**8) / 0.18 / 1.7 - 1) / 7,
-        "speculation-review-ridge": 1307.4 / 5.3,
+        "speculation-review-gain": 25 / 12,
         "speculation-review-step": 2 * PARAMS / 1.64e12,
-        "speculation-review-padding": 32,
+        "speculation-review-cache": 2 * 16 * 8 * 64 * 2,
     }
     for id, value in by_hand.items():
         assert question(id).answer() == pytest.approx(value, rel=0.02), id

@@ -62,7 +62,7 @@ def nearness_and_the_next_token(model=LLAMA_2_70B, chip=H100, chips=8, near_memo
     rest = model.num_layers * efficiency_of(chip).layer_s
     each = model.num_params * bytes_per_element("bf16") / chips
     shares = [read / (read + rest) for read in (each / c.memory_bytes_per_s for c in (chip, near_memory))]
-    told = f"Reading the weights is {number(100 * shares[0], 2)} % of a step on {chips} H100s"
+    told = f"Reading the weights is {number(100 * shares[0], 2)} % of a step on {chips} H100s, their exchange left out"
     return Finding(
         recomputed=f"{told}; at the {si(near_memory.memory_bytes_per_s, 'B/s')} of SRAM {number(100 * shares[1], 2)} %",
         verdict=judged_by_choice(*(share > MOSTLY for share in shares)),

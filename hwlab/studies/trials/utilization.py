@@ -16,10 +16,10 @@ from hwlab.specs.models import model as model_of
 from hwlab.specs.papers import paper
 from hwlab.specs.quantities import read_quantity
 from hwlab.specs.throughput import throughputs
-from hwlab.studies.fragmentation import lengths, shares
 from hwlab.studies.launches import kernel_start
 from hwlab.studies.published import decode_mbu, served_mfu
 from hwlab.studies.trials import Finding, claimed, judged, judged_by_choice, judged_by_source, near, trial
+from hwlab.studies.trials.paging import pool_states
 
 A100, H100 = chip("a100-sxm-80gb"), chip("h100-sxm")
 LLAMA_2_70B, LLAMA_3_8B = model_of("llama-2-70b"), model_of("llama-3.1-8b")
@@ -136,8 +136,7 @@ def small_static_batches(model=LLAMA_2_70B, chip=H100, batches=(SMALL, LARGE)) -
 def wasted_cache(model=LLAMA_2_70B, chip=H100, used=None) -> Finding:
     """A KV cache that wastes its memory makes batches smaller."""
     if used is None:
-        load = lengths(200, prompt=161, answer=338, spread=1.2, longest=2048, seed=0)
-        found = shares(load, num_slots=16384, longest=2048, steps=300)
+        found = pool_states()
         used = found["maximum"]["tokens"], found["paged"]["tokens"]
     full = estimate(model, chip, batch=LARGE, **SERVED)
     batches = [max(1, int(share * full.batch / used[1])) for share in used]
