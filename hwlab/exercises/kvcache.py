@@ -372,7 +372,7 @@ EXERCISES = (
     ),
     Numeric(
         id="kvcache-fp8",
-        title="the same board, a cache in fp8",
+        title="the same board, a cache in FP8",
         label="Requests held",
         answer=requests_in_fp8,
         unit="requests",
@@ -388,7 +388,7 @@ EXERCISES = (
                         model("llama-3.1-70b"), chip("h100-sxm"), chips=8, tokens=4096, dtype="fp8", kv_dtype="fp8"
                     ).sequences
                 ),
-                reply="You put the weights into fp8 as well. Only the cache is.",
+                reply="You put the weights into FP8 as well. Only the cache is.",
             ),
             Mistake(value=lambda: 4 * requests_on_eight(), reply="That is four bits a number, scales forgotten."),
         ),
@@ -430,7 +430,7 @@ EXERCISES = (
             ),
             Option(
                 key="bits",
-                text="A cache in fp8.",
+                text="A cache in FP8.",
                 reply="Each number takes half the bytes in every block.",
             ),
             Option(
@@ -490,13 +490,13 @@ MEMO = Memo(
     ),
     hint="What does one request of 128k tokens weigh, and what do eight cards leave beside the weights?",
     solution="""
-        One request of 128k tokens keeps {{each}}, and beside the weights in bf16 eight H100 hold {{now}} of them. A
-        cache in fp8 makes it {{fp8}}; with the weights in fp8 too, {{both}}. That is days of work and an evaluation on
-        our own long tasks. Eight H200 hold {{h200}} as it is, for the price of the cards. A model built for long
+        One request of 128k tokens keeps {{each}}, and beside the weights in bf16 eight H100s hold {{now}} of them. A
+        cache in FP8 makes it {{fp8}}; with the weights in FP8 too, {{both}}. That is days of work and an evaluation on
+        our own long tasks. Eight H200s hold {{h200}} as it is, for the price of the cards. A model built for long
         contexts changes more: gpt-oss-120b must keep {{ideal}} of such a request, so that by bytes {{oss}} fit, if our
         engine gives back what its windows have passed; if it pages all layers alike it takes {{alike}}. It is another
         model, and our tasks must say whether it will do. Whatever we choose, each step reads the cache of all: {{read}}
-        a request now. I propose fp8 for the cache first. Before that we log true lengths for a week, since most
+        a request now. I propose FP8 for the cache first. Before that we log true lengths for a week, since most
         requests will be far from the limit, and compare answers on fifty of our longest tasks.
         """,
 )

@@ -506,7 +506,7 @@ EXERCISES = (
     Numeric(
         id="memory-int8-even",
         title="where arithmetic costs as much as its bytes",
-        label="Break-even in int8",
+        label="Break-even in INT8",
         answer=break_even_in_int8,
         unit="FLOP/byte",
         facts=even_facts,
@@ -522,7 +522,7 @@ EXERCISES = (
             ),
             Mistake(
                 value=lambda: byte_joules("hbm").low / (mac_joules("bf16").low / 2),
-                reply="That is bf16. In int8 a multiply-accumulate takes {{mac}}.",
+                reply="That is bf16. In INT8 a multiply-accumulate takes {{mac}}.",
             ),
             Mistake(
                 value=lambda: byte_joules("dram").low / (mac_joules("int8").low / 2),

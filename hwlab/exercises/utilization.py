@@ -281,7 +281,7 @@ EXERCISES = (
         facts=user_facts,
         hint="What is read for a token, times tokens a second, over the bandwidth of both chips.",
         solution="""
-            In int8 a token reads {{read}} of weights; {{user}} times a second that is {{rate}} of {{both}}. The cache
+            In INT8 a token reads {{read}} of weights; {{user}} times a second that is {{rate}} of {{both}}. The cache
             of one short conversation adds next to nothing.
             """,
         mistakes=(
