@@ -571,7 +571,7 @@ REVIEW = (
         unit="kB",
         facts=lambda: {"target": si(TARGET.kv_bytes_per_token("bf16"), "B")},
         hint="A key and a value, for each layer and each head of keys.",
-        solution="2 × 16 × 8 × 64 numbers of two bytes. It comes on top of the {{target}} that the 8B keeps of the same token.",
+        solution="2 × 16 × 8 × 64 numbers of two bytes. The {{target}} that the 8B keeps of the token come on top.",
         mistakes=(
             Mistake(value=lambda: 4 * cache_of_the_draft(), reply="You took 32 heads. Keys and values have 8."),
             Mistake(value=lambda: cache_of_the_draft() / 2, reply="That is the key, or the value. Both are kept."),

@@ -669,7 +669,7 @@ REVIEW = (
         answer=side_of_three_tiles,
         unit="rows",
         hint="Three squares of two-byte numbers in 128 × 2²⁰ bytes.",
-        solution="3 b² numbers of two bytes fill it. A program keeps tiles by plan, so three are enough and no fourth is needed.",
+        solution="3 b² numbers of two bytes fill it. Tiles are kept by plan here, so three are enough.",
         mistakes=(
             Mistake(value=lambda: math.sqrt(128 * MiB / 2), reply="That is one tile alone. Three have to fit."),
             Mistake(value=lambda: math.sqrt(128 * MiB / 3), reply="A number in bf16 takes two bytes."),
