@@ -214,7 +214,7 @@ class Pager:
         salt : bytes
             Sequences find only what was written under the same salt (one a tenant, say).
         spare : int
-            Blocks that must be left free, beside those for the whole prompt.
+            Blocks that must be left free, beside those for the whole prompt; 0 or more.
 
         Raises
         ------
@@ -223,12 +223,12 @@ class Pager:
         NeverFits
             If the pool is too small for the prompt at all.
         TypeError, ValueError
-            If the prompt is empty or holds what is no token id, `most` is not a whole number of at least 1, or `seq` is
-            open already.
+            If the prompt is empty or holds what is no token id, `most` is not a whole number of at least 1 or `spare`
+            of at least 0, or `seq` is open already.
         """
         if seq in self._held:
             raise ValueError(f"sequence {seq!r} is open already; free it before it begins anew, or give another name")
-        ids, size = _ids(prompt), self.block_tokens
+        ids, size = token_ids(prompt), self.block_tokens
         count = whole(prompt=prompt) if ids is None else len(ids)
         if count < 1:
             raise ValueError("the prompt is empty; give one token id or more")
@@ -237,6 +237,8 @@ class Pager:
             most = count
         elif type(most) is not int or most < 1:
             most = whole(most=most)
+        if type(spare) is not int or spare < 0:
+            raise ValueError(f"spare is {spare!r}; give a whole number from 0 on")
         held = self._new(salt)
         found = self._find(held, ids) if ids else []
         length = len(found) * size
@@ -287,7 +289,7 @@ class Pager:
         if type(tokens) is int:
             ids, count = None, tokens
         else:
-            ids = _ids(tokens)
+            ids = token_ids(tokens)
             count = whole(tokens=tokens) if ids is None else len(ids)
         if count < 1:
             raise ValueError(f"sequence {seq!r} cannot grow by {count} tokens; give one or more")
@@ -508,8 +510,14 @@ def _digest(before: bytes, tokens: bytes) -> bytes:
     return blake2b(before + tokens, digest_size=32).digest()
 
 
-def _ids(tokens) -> array | None:
-    """Token ids as an array; None for a number."""
+def token_ids(tokens: Sequence[int] | int) -> array | None:
+    """Token ids as an array of 64-bit integers; None for a number.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a number nor whole numbers.
+    """
     try:
         if not isinstance(tokens, bytes | bytearray):
             return array("q", tokens)

@@ -27,10 +27,11 @@ from bisect import insort
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from numbers import Real
 from typing import NamedTuple, Protocol
 
 from hwlab.formula import whole
-from hwlab.serving.pager import Copy, NeverFits, OutOfBlocks, Pager
+from hwlab.serving.pager import Copy, NeverFits, OutOfBlocks, Pager, token_ids
 
 POLICIES = ("static", "continuous", "chunked")
 PREEMPTIONS = ("recompute", "swap")
@@ -49,7 +50,7 @@ class Request:
     id : hashable
         Its name, and that of its sequence in the pager.
     prompt : sequence of int, or int
-        Token ids; or how many tokens, for a simulation that knows no ids.
+        Token ids, each from 0 on; or how many tokens, for a simulation that knows no ids.
     max_new_tokens : int
         Tokens after which the answer ends, if nothing ends it before.
     arrival_s : float
@@ -62,7 +63,8 @@ class Request:
     Raises
     ------
     TypeError, ValueError
-        If the prompt is empty, no answer is wanted, or the time is not a number of seconds from 0 on.
+        If the id cannot be hashed, the prompt is empty or holds what is no token id, no answer is wanted, the time is
+        not a number of seconds from 0 on, the priority not whole, or the salt not bytes.
     """
 
     id: Hashable
@@ -73,21 +75,30 @@ class Request:
     salt: bytes = b""
 
     def __post_init__(self):
-        if not self.prompt_tokens:
-            raise ValueError(f"request {self.id!r}: the prompt is empty; give one token id or more")
+        if not isinstance(self.id, Hashable):
+            raise TypeError(f"the id of a request is {self.id!r}; give a number, a text or another that can be hashed")
         try:
             whole(max_new_tokens=self.max_new_tokens)
+            ids = token_ids(self.prompt) if hasattr(self.prompt, "__len__") else None
+            if ids is None:
+                whole(prompt=self.prompt)
+            elif not ids:
+                raise ValueError("the prompt is empty; give one token id or more")
+            elif (least := min(ids)) < 0:
+                raise ValueError(f"the prompt has the token id {least}; give ids from 0 on")
         except (TypeError, ValueError) as error:
             raise type(error)(f"request {self.id!r}: {error}") from None
         if isinstance(self.priority, bool) or not isinstance(self.priority, int):
             raise TypeError(f"request {self.id!r}: priority is {self.priority!r}; give a whole number")
-        if not 0 <= self.arrival_s < float("inf"):
+        if not isinstance(self.arrival_s, Real) or not 0 <= self.arrival_s < float("inf"):
             raise ValueError(f"request {self.id!r}: arrival_s is {self.arrival_s!r}; give seconds from 0 on")
+        if not isinstance(self.salt, bytes):
+            raise TypeError(f"request {self.id!r}: salt is {self.salt!r}; give bytes")
 
     @property
     def prompt_tokens(self) -> int:
         """How many tokens the prompt has."""
-        return whole(prompt=self.prompt) if hasattr(self.prompt, "__index__") else len(self.prompt)
+        return len(self.prompt) if hasattr(self.prompt, "__len__") else whole(prompt=self.prompt)
 
 
 class Chunk(NamedTuple):
@@ -294,6 +305,11 @@ class Scheduler:
                 raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
         if (preemption == "swap") != (host is not None):
             raise ValueError(f"preemption is {preemption!r} and host {host!r}; swap needs a host, and only swap")
+        for name, value in (("pager", pager), ("host", host)):
+            if not isinstance(value, Pager) and (name == "pager" or host is not None):
+                raise TypeError(f"{name} is {value!r}; give a Pager")
+        if host is pager:
+            raise ValueError("host is the pager itself; give another one, for the other memory")
         if host is not None and host.block_tokens != pager.block_tokens:
             raise ValueError(f"a block of host has {host.block_tokens} tokens, one of pager {pager.block_tokens}")
         self.pager, self.policy, self.preemption, self.host = pager, policy, preemption, host
@@ -357,7 +373,7 @@ class Scheduler:
                 f"request {request.id!r} needs {blocks} blocks for {prompt} tokens and an answer of up to "
                 f"{request.max_new_tokens}; the pool has {pool} in all"
             )
-        ids = None if hasattr(request.prompt, "__index__") else list(request.prompt)
+        ids = list(request.prompt) if hasattr(request.prompt, "__len__") else None
         key = (self._arrivals + request.priority * self.patience, self._arrivals)
         sequence = self._by_id[request.id] = _Sequence(request, key, ids, prompt)
         self._arrivals += 1
@@ -452,7 +468,10 @@ class Scheduler:
         Raises
         ------
         ValueError
-            If it is not the step that `step` gave last, or a sequence drew more tokens than it had guesses for.
+            If it is not the step that `step` gave last, or a sequence drew no token, more tokens than it had guesses
+            for, or an id below 0. The step is still open.
+        TypeError
+            If a sequence drew what is no whole number; likewise.
         Stalled
             If many steps in a row computed nothing that had not been computed before.
         """
@@ -653,12 +672,17 @@ class Scheduler:
         heappush(self._waiting, sequence)
 
     def _swap_in(self, step, sequence, spare) -> bool:
-        blocks = -(-sequence.known // self.pager.block_tokens)
-        if blocks + spare > self.pager.num_free:
+        size, known = self.pager.block_tokens, sequence.computed + 1
+        spare += -(-sequence.known // size) - -(-known // size)
+        try:
+            opened = self.pager.open(sequence.id, sequence.slice(0, known), salt=sequence.request.salt, spare=spare)
+        except OutOfBlocks:
             return False
-        self.pager.grow(sequence.id, sequence.slice(0, sequence.computed + 1))
-        source = self.host.table(sequence.id)
-        step.swap_in.append(Move(sequence.id, source, self.pager.table(sequence.id)[: len(source)]))
+        there = opened.found // size  # blocks that the prefix cache still has come from nowhere
+        source = self.host.table(sequence.id)[there:]
+        target = self.pager.table(sequence.id)[there : there + len(source)]
+        if source:
+            step.swap_in.append(Move(sequence.id, source, target))
         self.host.free(sequence.id)
         sequence.swapped = False
         if sequence.decoding:
@@ -697,7 +721,12 @@ def _drawn(step: Step, id: Hashable) -> Sequence[int | None]:
     if output is None:
         ids = (None,) * (1 + step.accepted.get(id, 0))
     else:
-        ids = (output,) if hasattr(output, "__index__") else tuple(output)
+        try:
+            ids = tuple(token_ids((output,) if hasattr(output, "__index__") else output))
+        except TypeError as error:
+            raise TypeError(f"sequence {id!r} in step {step.number}: {error}") from None
+        if ids and min(ids) < 0:
+            raise ValueError(f"sequence {id!r} drew the token id {min(ids)} in step {step.number}; ids are from 0 on")
     most = 1 + step.guesses.get(id, 0)
     if not 1 <= len(ids) <= most:
         raise ValueError(f"sequence {id!r} drew {len(ids)} tokens in step {step.number}; it may draw from 1 to {most}")
@@ -787,7 +816,8 @@ def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor)
     Raises
     ------
     ValueError
-        If a request arrives before the one ahead of it, or the executor took a time that cannot be.
+        If `scheduler` has other requests, two requests that are being served share an id, one arrives before the one
+        ahead of it, or the executor took a time that cannot be.
     Stalled
         If nothing can go on.
 
@@ -804,18 +834,24 @@ def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor)
     a 8 ms 5.5 ms
     b 16 ms 1.5 ms
     """
+    if others := (*scheduler.running, *scheduler.waiting):
+        raise ValueError(
+            f"the scheduler has {len(others)} requests already, such as {others[0]!r}; give one that is idle"
+        )
     arriving = iter(requests)
     following = next(arriving, None)
-    order, asked, served, first = [], {}, {}, {}
+    served: list[Served] = []  # in the order of the requests; until it ends, a request has its own without an answer
+    place, first = {}, {}
     now = 0.0
     while True:
         while following is not None and following.arrival_s <= now:
-            order.append(following.id)
+            refused = ""
             try:
                 scheduler.add(following)
-                asked[following.id] = following
+                place[following.id] = len(served)
             except NeverFits as error:
-                served[following.id] = Served(request=following, refused=str(error))
+                refused = str(error)
+            served.append(Served(request=following, refused=refused))
             following, before = next(arriving, None), following
             if following is not None and following.arrival_s < before.arrival_s:
                 raise ValueError(
@@ -824,7 +860,7 @@ def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor)
         step = scheduler.step()
         if step is None:
             if following is None:
-                return [served[id] for id in order]
+                return served
             now = following.arrival_s
             continue
         seconds = executor.run(step)
@@ -834,8 +870,9 @@ def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor)
         for id in step.draws:
             first.setdefault(id, now)
         for done in scheduler.finish(step):
-            served[done.id] = Served(
-                request=asked.pop(done.id),
+            at = place.pop(done.id)
+            served[at] = replace(
+                served[at],
                 answer=done.answer,
                 tokens=done.tokens,
                 first_s=first.pop(done.id),

@@ -146,7 +146,7 @@ def test_tokens_that_nobody_named_are_found_by_nobody_else():
     scheduler = Scheduler(Pager(30, 2))
     first = Request(id="a", prompt=[1, 2, 3, 4], max_new_tokens=7)
     assert [served.answer for served in serve([first], scheduler, Counter())] == [None]
-    again = [Request(id=token, prompt=[1, 2, 3, 4, *[token] * 6], max_new_tokens=1) for token in (0, -1, 1)]
+    again = [Request(id=token, prompt=[1, 2, 3, 4, *[token] * 6], max_new_tokens=1) for token in range(3)]
     assert [served.found for served in serve(again, scheduler, Counter())] == [4, 4, 4]
 
 
@@ -323,6 +323,70 @@ def test_more_tokens_than_guesses_and_one_are_refused_and_the_step_is_still_open
     assert scheduler.tokens("a") == [1, 2, *scheduler.tokens("a", 2, 3), 5, 6]
 
 
+@pytest.mark.parametrize(
+    ("token", "error", "says"),
+    [
+        (2.5, TypeError, "sequence 'a' in step 0: tokens are 2.5"),
+        ("7", TypeError, "sequence 'a' in step 0: tokens are '7'"),
+        (-1, ValueError, "sequence 'a' drew the token id -1 in step 0; ids are from 0 on"),
+    ],
+)
+def test_what_is_no_token_id_is_not_taken_from_an_executor(token, error, says):
+    scheduler = Scheduler(Pager(100, 4))
+    scheduler.add(Request(id="a", prompt=[1, 2], max_new_tokens=2))
+    step = scheduler.step()
+    step.output["a"] = token
+    with pytest.raises(error, match=says):
+        scheduler.finish(step)
+    step.output["a"] = 5
+    scheduler.finish(step)
+    assert scheduler.tokens("a") == [1, 2, 5]
+
+
+def test_two_requests_of_one_id_one_after_the_other_are_two():
+    requests = [Request(id="a", prompt=5, max_new_tokens=n, arrival_s=at) for n, at in ((2, 0.0), (3, 50.0))]
+    served = serve(requests, Scheduler(Pager(8, 4)), Counter())
+    assert [(s.request, s.tokens, s.first_s) for s in served] == [(requests[0], 2, 1.0), (requests[1], 3, 51.0)]
+
+
+@pytest.mark.parametrize("salt", [b"", b"tenant"])
+def test_what_comes_back_from_the_other_memory_is_still_its_tenants_own(salt):
+    pager = Pager(8, 4, seed=b"")
+    scheduler = Scheduler(pager, preemption="swap", host=Pager(8, 4))
+    first, second = list(range(100, 108)), list(range(8))
+    back = []
+    for step in steps_of(
+        scheduler,
+        [
+            Request(id="first", prompt=first, max_new_tokens=12),
+            Request(id="second", prompt=second, max_new_tokens=16, salt=salt),
+        ],
+    ):
+        step.output.update(dict.fromkeys(step.draws, 7))
+        back += [move.id for move in step.swap_in]
+    assert back == ["second"]
+    for other, found in ((salt, 8), (b"other", 0), (b"", 0 if salt else 8)):
+        assert pager.open("later", [*second, 9], salt=other).found == found
+        pager.free("later")
+
+
+def test_a_swap_brings_back_only_what_the_prefix_cache_has_not_got():
+    """Both begin with the same three blocks, which the first still holds when the second comes back."""
+    scheduler = Scheduler(Pager(8, 2), preemption="swap", host=Pager(8, 2))
+    requests = [Request(id=id, prompt=[0, 1, 0, 1, 0, 1, id], max_new_tokens=9 - 4 * id) for id in (0, 1)]
+    model, answers, moved = Model(scheduler), {}, []
+    scheduler.add(requests[0])
+    while step := scheduler.step():
+        model.run(step)
+        moved += [("out", len(move.source)) for move in step.swap_out]
+        moved += [("in", len(move.source)) for move in step.swap_in]
+        answers |= {done.id: done.answer for done in scheduler.finish(step)}
+        if step.number == 0:
+            scheduler.add(requests[1])
+    assert answers == {request.id: alone(request) for request in requests}
+    assert moved == [("out", 5), ("in", 2)]
+
+
 def test_a_fork_goes_on_from_where_its_parent_stands_in_the_same_blocks():
     pager = Pager(8, 4)
     scheduler = Scheduler(pager, max_batch=2)
@@ -414,7 +478,27 @@ def test_a_cancelled_request_that_was_swapped_out_leaves_the_other_memory():
     ("make", "error", "says"),
     [
         (lambda: Request(id=0, prompt=[], max_new_tokens=1), ValueError, "request 0: the prompt is empty"),
-        (lambda: Request(id=0, prompt=0, max_new_tokens=1), ValueError, "prompt is 0"),
+        (lambda: Request(id=0, prompt=0, max_new_tokens=1), ValueError, "request 0: prompt is 0"),
+        (lambda: Request(id=0, prompt=None, max_new_tokens=1), TypeError, "request 0: prompt is None"),
+        (lambda: Request(id=0, prompt=2.5, max_new_tokens=1), TypeError, "request 0: prompt is 2.5"),
+        (lambda: Request(id=0, prompt="abc", max_new_tokens=1), TypeError, "request 0: tokens are 'abc'"),
+        (lambda: Request(id=0, prompt=b"abc", max_new_tokens=1), TypeError, "request 0: tokens are b'abc'"),
+        (lambda: Request(id=0, prompt=[1, 2.5], max_new_tokens=1), TypeError, r"request 0: tokens are \[1, 2.5\]"),
+        (lambda: Request(id=0, prompt=[2**70], max_new_tokens=1), TypeError, "request 0: tokens are"),
+        (
+            lambda: Request(id=0, prompt=[1, -2], max_new_tokens=1),
+            ValueError,
+            "request 0: the prompt has the token id -2",
+        ),
+        (lambda: Request(id=0, prompt=iter([1]), max_new_tokens=1), TypeError, "request 0: prompt is <list_iterator"),
+        (lambda: Request(id=[0], prompt=[1], max_new_tokens=1), TypeError, r"the id of a request is \[0\]"),
+        (
+            lambda: Request(id=0, prompt=[1], max_new_tokens=1, salt="a"),
+            TypeError,
+            "request 0: salt is 'a'; give bytes",
+        ),
+        (lambda: Request(id=0, prompt=[1], max_new_tokens=1, arrival_s="1"), ValueError, "arrival_s is '1'"),
+        (lambda: Request(id=0, prompt=[1], max_new_tokens=1, arrival_s=None), ValueError, "arrival_s is None"),
         (lambda: Request(id=0, prompt=[1], max_new_tokens=0), ValueError, "request 0: max_new_tokens is 0"),
         (lambda: Request(id=0, prompt=[1], max_new_tokens=1.5), TypeError, "request 0: max_new_tokens is 1.5"),
         (lambda: Request(id=0, prompt=[1], max_new_tokens=1, arrival_s=-1), ValueError, "arrival_s is -1"),
@@ -427,11 +511,16 @@ def test_a_cancelled_request_that_was_swapped_out_leaves_the_other_memory():
         (lambda: Scheduler(Pager(8, 4), guesses=-1), ValueError, "guesses is -1"),
         (lambda: Scheduler(Pager(8, 4)).tokens(3), LookupError, "no request 3 is being served"),
         (lambda: Scheduler(Pager(8, 4), preemption="swap"), ValueError, "swap needs a host"),
+        (lambda: Scheduler(None), TypeError, "pager is None; give a Pager"),
+        (lambda: Scheduler(Pager(8, 4), preemption="swap", host=3), TypeError, "host is 3; give a Pager"),
+        (lambda: Scheduler(POOL, preemption="swap", host=POOL), ValueError, "host is the pager itself"),
         (lambda: Scheduler(Pager(8, 4), host=Pager(8, 4)), ValueError, "swap needs a host, and only swap"),
         (lambda: Scheduler(Pager(8, 4), preemption="swap", host=Pager(8, 2)), ValueError, "host has 2 tokens"),
         (lambda: serve([REQUEST], Scheduler(Pager(8, 4)), Counter(float("nan"))), ValueError, "Counter took nan s"),
         (lambda: serve([REQUEST], Scheduler(Pager(8, 4)), Counter(-1.0)), ValueError, "Counter took -1.0 s"),
         (lambda: serve([LATER, REQUEST], Scheduler(Pager(8, 4)), Counter()), ValueError, "in order of arrival"),
+        (lambda: serve([REQUEST, REQUEST], Scheduler(Pager(8, 4)), Counter()), ValueError, "request 0 is being served"),
+        (lambda: serve([REQUEST], busy(), Counter()), ValueError, "has 1 requests already, such as 'somebody'"),
     ],
 )
 def test_what_cannot_be_is_refused(make, error, says):
@@ -439,6 +528,13 @@ def test_what_cannot_be_is_refused(make, error, says):
         make()
 
 
+def busy():
+    scheduler = Scheduler(Pager(8, 4))
+    scheduler.add(Request(id="somebody", prompt=3, max_new_tokens=2))
+    return scheduler
+
+
+POOL = Pager(8, 4)
 REQUEST = Request(id=0, prompt=3, max_new_tokens=2)
 LATER = Request(id=1, prompt=3, max_new_tokens=2, arrival_s=1.0)
 
