@@ -670,7 +670,7 @@ def _draw_prompts(generator):
     return {"prompts": prompts, "block_tokens": block_tokens}
 
 
-def _mutant(prompts, block_tokens, *, up=True, partial=False, whole=False, chained=True, gap=False, first=False):
+def _mutant(prompts, block_tokens, *, up=True, partial=False, whole=False, chained=True, first=False):
     written, held = set(), 0
     for prompt in prompts:
         starts = range(0, len(prompt), block_tokens)
@@ -679,10 +679,9 @@ def _mutant(prompts, block_tokens, *, up=True, partial=False, whole=False, chain
         may = len(blocks) if whole else (len(prompt) - 1) // block_tokens
         found = 0
         for i, block in enumerate(blocks[: len(blocks) if partial else may]):
-            if block in written and (full[i] or partial):
-                found += 1
-            elif not gap:
+            if block not in written or not (full[i] or partial):
                 break
+            found += 1
         held += (len(blocks) if up else len(prompt) // block_tokens) - found
         if not first or not written:
             written |= {block for block, is_full in zip(blocks, full, strict=True) if is_full or partial}

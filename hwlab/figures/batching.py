@@ -170,15 +170,9 @@ def gains(counted: Mapping[str, Mapping[int, float]], most: int = 128) -> alt.La
     apart = max(abs(point["gain"] / point["by formula"] - 1) for point in points)
     x = alt.X("rows:Q", title="Rows of a step", scale=_log(1, most), axis=_ticks([1, 2, 4, 8, 16, 32, 64, 128]))
     y = alt.Y("gain:Q", title="Tokens a step, over static batching", scale=_log(0.9, 12), axis=_ticks([1, 2, 3, 5, 10]))
-    named = {"sort": None, "title": "Lengths", "legend": alt.Legend(columns=2)}
-    colour = alt.Color("lengths:N", scale=alt.Scale(domain=kinds, range=list(SERIES[: len(kinds)])), **named)
-    dash = alt.StrokeDash("lengths:N", scale=alt.Scale(domain=kinds, range=list(DASHES[: len(kinds)])), **named)
-    shape = alt.Shape("lengths:N", scale=alt.Scale(domain=kinds, range=list(_SHAPES[: len(kinds)])), **named)
-    return alt.layer(
-        alt.Chart(alt.Data(values=lines)).mark_line(strokeWidth=2.5).encode(x, y, colour, dash),
-        alt.Chart(alt.Data(values=points)).mark_point(size=90, filled=True).encode(x, y, colour, shape),
+    named = {"title": "Lengths", "legend": alt.Legend(columns=2)}
+    return _lines_and_points(lines, points, x, y, "lengths", kinds, named).properties(
         height=300,
-        data=alt.Data(values=points),
         description=f"By formula continuous batching writes {number(FORMULAS['equal'](32))} (equal) to "
         f"{number(FORMULAS['lognormal'](32))} times (lognormal) as much a step at 32 rows; points were counted by the "
         f"scheduler and lie within {number(100 * apart, 2)} % of their curves.",
@@ -314,15 +308,9 @@ def budgets(found: Iterable[tuple[int, float, float]]) -> alt.LayerChart:
     low, high = min(row["ms"] for row in rows) / 1.5, max(row["ms"] for row in rows) * 1.5
     x = alt.X("budget:Q", title="Budget of a step, tokens", scale=_log(every[0], every[-1]), axis=_ticks(every[::2]))
     y = alt.Y("ms:Q", title="Milliseconds", scale=_log(low, high), axis=_ticks([3, 10, 30, 100, 300, 1000]))
-    named = {"sort": None, "title": None, "legend": alt.Legend(columns=1)}
-    colour = alt.Color("wait:N", scale=alt.Scale(domain=waits, range=list(SERIES[:2])), **named)
-    shape = alt.Shape("wait:N", scale=alt.Scale(domain=waits, range=list(_SHAPES[:2])), **named)
-    data = alt.Chart(alt.Data(values=rows))
-    return alt.layer(
-        data.mark_line(strokeWidth=2).encode(x, y, colour),
-        data.mark_point(size=80, filled=True).encode(x, y, colour, shape),
+    named = {"title": None, "legend": alt.Legend(columns=1)}
+    return _lines_and_points(rows, rows, x, y, "wait", waits, named).properties(
         height=280,
-        data=alt.Data(values=rows),
         description=f"From a budget of {every[0]:,} tokens to one of {every[-1]:,} the longest gap grows from "
         f"{si(ends[waits[0]][0], 's')} to {si(ends[waits[0]][-1], 's')}, while the first token of the long prompt "
         f"comes after {si(ends[waits[1]][-1], 's')} instead of {si(ends[waits[1]][0], 's')}.",
@@ -474,6 +462,19 @@ def rows_by_chip(classes: Sequence[tuple[str, str]] = CLASSES) -> Table:
         ["Chip", "Rows at the ridge", "Most that sharing weights buys", "Rows may change"],
         rows,
         caption="In 16 bits, from the dense peak and the bandwidth: rows of a step that read the weights once for all.",
+    )
+
+
+def _lines_and_points(lines, points, x, y, field, names, named) -> alt.LayerChart:
+    """A line and points for each of `names`, which stand in `field`: by colour, by dash and by shape."""
+    colour, dash, shape = (
+        channel(f"{field}:N", sort=None, scale=alt.Scale(domain=names, range=list(marks[: len(names)])), **named)
+        for channel, marks in ((alt.Color, SERIES), (alt.StrokeDash, DASHES), (alt.Shape, _SHAPES))
+    )
+    return alt.layer(
+        alt.Chart(alt.Data(values=lines)).mark_line(strokeWidth=2.5).encode(x, y, colour, dash),
+        alt.Chart(alt.Data(values=points)).mark_point(size=90, filled=True).encode(x, y, colour, shape),
+        data=alt.Data(values=points),
     )
 
 
