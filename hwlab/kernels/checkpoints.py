@@ -122,7 +122,7 @@ def load_checkpoint(name: str | PathLike, dtype: str = "float32") -> Checkpoint:
     Raises
     ------
     CheckpointError
-        If it is not there, or a part is missing or has another shape than the configuration says.
+        If it is not there, or a part is missing, broken, or of another shape or type than the configuration says.
     ConfigError
         If the model is none that `hwlab.kernels.transformer` computes.
 
@@ -166,31 +166,78 @@ def _packaged(name):
 # --- safetensors ---------------------------------------------------------------------------------------------------
 
 
-def _folder(path, name, dtype):
-    from safetensors import safe_open
-    from tokenizers import Tokenizer
+_STORED = ("F64", "F32", "F16", "BF16")
+"""Types of numbers that need no scales beside them."""
 
+
+def _folder(path, name, dtype):
     config = Config.of(path)
-    files = sorted(path.glob("*.safetensors"))
-    if not files:
-        raise CheckpointError(f"{path} has no *.safetensors")
-    opened = {}
-    for file in files:
-        tensors = safe_open(file, "numpy")
-        opened |= dict.fromkeys(tensors.keys(), tensors)
-    weights = from_hugging_face(config, lambda key: opened[key].get_tensor(key) if key in opened else None, dtype)
-    stops = load_config(path).get("eos_token_id")
-    if (path / "generation_config.json").is_file():
-        stops = load_config(path / "generation_config.json").get("eos_token_id", stops)
-    words = path / "tokenizer.json"
+    opened = _opened(path)
+
+    def tensor(key):
+        if key not in opened:
+            return None
+        if (kind := opened[key].get_slice(key).get_dtype()) not in _STORED:
+            raise CheckpointError(f"{key} is stored as {kind}; read are {', '.join(_STORED)}")
+        return opened[key].get_tensor(key)
+
     return Checkpoint(
         name=name,
         config=config,
         spec=ModelSpec.from_config(path, name=name),
-        weights=weights,
-        tokenizer=Text(Tokenizer.from_file(str(words))) if words.is_file() else None,
-        stop_ids=tuple(stops) if isinstance(stops, list) else () if stops is None else (int(stops),),
+        weights=from_hugging_face(config, tensor, dtype),
+        tokenizer=_folder_text(path),
+        stop_ids=_folder_stops(path),
     )
+
+
+def _opened(path) -> dict:
+    """The file of each tensor, by the tensor's name: those of the index, else the one file, else all that are there."""
+    from safetensors import SafetensorError, safe_open
+
+    index, single = path / "model.safetensors.index.json", path / "model.safetensors"
+    if index.is_file():
+        try:
+            names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{index} names no files ({error!r}); give it a weight_map") from None
+        if missing := [name for name in names if not (path / name).is_file()]:
+            raise CheckpointError(f"{path} lacks {', '.join(missing)} of the {len(names)} files that its index names")
+        files = [path / name for name in names]
+    else:
+        files = [single] if single.is_file() else sorted(path.glob("*.safetensors"))
+    if not files:
+        raise CheckpointError(f"{path} has no *.safetensors")
+    opened = {}
+    for file in files:
+        try:
+            tensors = safe_open(file, "numpy")
+        except SafetensorError as error:
+            raise CheckpointError(f"{file} is not a whole safetensors file ({error})") from None
+        opened |= dict.fromkeys(tensors.keys(), tensors)
+    return opened
+
+
+def _folder_text(path) -> Text | None:
+    from tokenizers import Tokenizer
+
+    words = path / "tokenizer.json"
+    if not words.is_file():
+        return None
+    try:
+        return Text(Tokenizer.from_file(str(words)))
+    except Exception as error:  # the library has no error of its own
+        raise CheckpointError(f"{words} is no tokenizer ({error})") from None
+
+
+def _folder_stops(path) -> tuple[int, ...]:
+    stops = load_config(path).get("eos_token_id")
+    if (path / "generation_config.json").is_file():
+        stops = load_config(path / "generation_config.json").get("eos_token_id", stops)
+    stops = stops if isinstance(stops, list) else [] if stops is None else [stops]
+    if any(type(id) is not int for id in stops):
+        raise CheckpointError(f"eos_token_id of {path} is {stops}; give token ids")
+    return tuple(stops)
 
 
 _PLACES = {
@@ -354,7 +401,10 @@ def _gguf(path, name, dtype):
     from gguf import GGUFReader
     from gguf.quants import dequantize
 
-    reader = GGUFReader(path)
+    try:
+        reader = GGUFReader(path)
+    except ValueError as error:
+        raise CheckpointError(f"{path} is no GGUF file ({error})") from None
     said = {key: item.contents() for key, item in reader.fields.items()}
     architecture = said.get("general.architecture")
     if architecture != "llama":

@@ -184,6 +184,69 @@ def test_a_part_that_is_missing_or_of_another_shape_is_named(tmp_path):
         load_checkpoint(tmp_path)
 
 
+def in_parts(folder, weights):
+    """Two files and their index; beside them a file that belongs to neither."""
+    save(folder, RAW, weights)
+    (folder / "model.safetensors").unlink()
+    tensors = to_hugging_face(Config.of(RAW), weights)
+    names = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+    places = {tensor: names[i % 2] for i, tensor in enumerate(tensors)}
+    for name in names:
+        save_file({tensor: tensors[tensor] for tensor, place in places.items() if place == name}, folder / name)
+    save_file({tensor: 0 * array for tensor, array in tensors.items()}, folder / "other.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    return names
+
+
+def test_the_files_are_those_of_the_index_and_one_that_is_absent_is_named(tmp_path):
+    weights = random_weights(Config.of(RAW))
+    _, second = in_parts(tmp_path, weights)
+    assert same(load_checkpoint(tmp_path).weights, weights)
+    (tmp_path / second).unlink()
+    with pytest.raises(CheckpointError, match=f"lacks {second} of the 2 files that its index names"):
+        load_checkpoint(tmp_path)
+    (tmp_path / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"index.json names no files \(KeyError\('weight_map'\)\)"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_file_beside_the_one_that_counts_is_not_read(tmp_path):
+    weights = random_weights(Config.of(RAW))
+    save(tmp_path, RAW, weights)
+    zeros = {tensor: 0 * array for tensor, array in to_hugging_face(Config.of(RAW), weights).items()}
+    save_file(zeros, tmp_path / "other.safetensors")
+    assert same(load_checkpoint(tmp_path).weights, weights)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("model.safetensors", b"", "model.safetensors is not a whole safetensors file"),
+        ("model.safetensors", b"no header", "model.safetensors is not a whole safetensors file"),
+        ("model.safetensors", None, "model.safetensors is not a whole safetensors file"),
+        ("tokenizer.json", b"{", "tokenizer.json is no tokenizer"),
+        ("generation_config.json", b'{"eos_token_id": "end"}', r"eos_token_id of .* is \['end'\]; give token ids"),
+        ("generation_config.json", b'{"eos_token_id": [1, null]}', r"is \[1, None\]; give token ids"),
+        ("broken.gguf", b"", "broken.gguf is no GGUF file"),
+        ("broken.gguf", b"GGUF of a kind", "broken.gguf is no GGUF file"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, file, content, says):
+    save(tmp_path, RAW, random_weights(Config.of(RAW)))
+    content = (tmp_path / file).read_bytes()[:-9] if content is None else content
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(CheckpointError, match=says):
+        load_checkpoint(tmp_path / file if file.endswith(".gguf") else tmp_path)
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [(np.int8, "I8"), (jnp.float8_e4m3fn, "F8_E4M3")])
+def test_numbers_that_need_scales_are_refused(tmp_path, dtype, kind):
+    weights = jax.tree.map(lambda array: array.astype(dtype), random_weights(Config.of(RAW)))
+    save(tmp_path, RAW, weights)
+    with pytest.raises(CheckpointError, match=rf"model.layers.0.self_attn.q_proj.weight is stored as {kind}; read are"):
+        load_checkpoint(tmp_path)
+
+
 def test_a_name_that_is_none_and_a_package_that_is_absent_are_explained(tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match="give tiny-shakespeare, tiny-shakespeare-draft, smollm2-135m, a folder"):
         load_checkpoint(tmp_path / "nothing")
