@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from numbers import Real
+from operator import index
 from os import PathLike
 from typing import NamedTuple
 
@@ -28,7 +30,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from hwlab.formula import whole
 from hwlab.kernels.checkpoints import Checkpoint, load_checkpoint
 from hwlab.kernels.transformer import Rows, new_pools, paged
-from hwlab.serving.pager import NeverFits, Pager
+from hwlab.serving.pager import Pager
 from hwlab.serving.scheduler import Request, Scheduler, Step
 from hwlab.serving.speculative import look_up
 
@@ -195,8 +197,12 @@ class Engine:
             raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(_DTYPES)}")
         if dtype == "float64" and not jax.config.jax_enable_x64:
             raise ValueError('dtype is "float64"; first allow it: jax.config.update("jax_enable_x64", True)')
-        if isinstance(draft, str) and draft != LOOK_UP:
-            raise ValueError(f"draft is {draft!r}; give a model, or {LOOK_UP!r}")
+        if not isinstance(model, Checkpoint):
+            raise TypeError(f"model is {model!r}; give a Checkpoint, or Engine.load its name")
+        if draft is not None and not isinstance(draft, Checkpoint) and draft != LOOK_UP:
+            raise ValueError(f"draft is {draft!r}; give a Checkpoint, or {LOOK_UP!r}")
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError(f"seed is {seed!r}; give a whole number")
         if isinstance(draft, Checkpoint) and draft.config.vocab_size != model.config.vocab_size:
             raise ValueError(
                 f"{model.name} has {model.config.vocab_size} tokens and {draft.name} {draft.config.vocab_size}; a "
@@ -494,8 +500,10 @@ class Engine:
         """
         if isinstance(prompts, str):
             raise TypeError(f"prompts is a text; give a list: [{prompts[:20]!r}]")
-        options = max_new_tokens, temperature, top_k, top_p, stop
-        names = self._begin([self._asked(prompt, seed + i, *options) for i, prompt in enumerate(prompts)])
+        if not hasattr(prompts, "__iter__"):
+            raise TypeError(f"prompts is {prompts!r}; give a list of texts, or of token ids")
+        options = seed, max_new_tokens, temperature, top_k, top_p, stop
+        names = self._begin([self._asked(prompt, *options, number=i) for i, prompt in enumerate(prompts)])
         answers = [self._answers[name] for name in names]
         try:
             while not all(answer.done for answer in answers):
@@ -543,7 +551,7 @@ class Engine:
         finally:
             self._forget([name])
 
-    def _asked(self, prompt, seed, max_new_tokens, temperature, top_k, top_p, stop):
+    def _asked(self, prompt, seed, max_new_tokens, temperature, top_k, top_p, stop, number=0):
         """(token ids, tokens of the answer, how they are drawn, what is kept of the request), or an error."""
         max_new_tokens = whole(max_new_tokens=max_new_tokens)
         if isinstance(prompt, str):
@@ -551,7 +559,7 @@ class Engine:
                 raise TypeError(f"{self.model.name} came without a tokenizer; give token ids")
             ids = self.model.tokenizer.encode(prompt)
         else:
-            ids = [int(i) for i in prompt] if _whole_numbers(prompt) else None
+            ids = _whole_numbers(prompt)
             if ids is None:
                 raise TypeError(f"a prompt is {prompt!r}; give a text, or whole numbers as its token ids")
         vocab, longest = self.model.config.vocab_size, self.model.config.max_context_tokens
@@ -565,16 +573,16 @@ class Engine:
                 f"a prompt has {len(ids)} tokens and its answer up to {max_new_tokens}; {self.model.name} was made for "
                 f"{longest} in all"
             )
-        if not 0 <= temperature < float("inf"):
+        if not isinstance(temperature, Real) or not 0 <= temperature < float("inf"):
             raise ValueError(f"temperature is {temperature!r}; give a number from 0 on")
         if top_k is not None:
-            (top_k,) = (whole(top_k=top_k),)
-        if top_p is not None and not 0 < top_p <= 1:
+            top_k = whole(top_k=top_k)
+        if top_p is not None and not (isinstance(top_p, Real) and 0 < top_p <= 1):
             raise ValueError(f"top_p is {top_p!r}; give a probability above 0, up to 1")
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; give a whole number")
-        stops = (stop,) if isinstance(stop, str | int) else tuple(stop)
-        if any(not isinstance(s, str | int) or s == "" for s in stops):
+        stops = tuple(stop) if hasattr(stop, "__iter__") and not isinstance(stop, str) else (stop,)
+        if any(not isinstance(s, str | int) or isinstance(s, bool) or s == "" for s in stops):
             raise TypeError(f"stop is {stop!r}; give texts and token ids")
         texts = tuple(s for s in stops if isinstance(s, str))
         if texts and self.model.tokenizer is None:
@@ -582,7 +590,7 @@ class Engine:
         return (
             ids,
             max_new_tokens,
-            Sampling(float(temperature), top_k, top_p, seed),
+            Sampling(float(temperature), top_k, top_p, seed + number),
             _Answer(
                 stop_ids=frozenset(self.model.stop_ids).union(s for s in stops if isinstance(s, int)),
                 stop_texts=texts,
@@ -599,7 +607,7 @@ class Engine:
                 self.scheduler.add(Request(id=name, prompt=ids, max_new_tokens=max_new_tokens))
                 self._answers[name], self.samplings[name] = answer, sampling
                 names.append(name)
-        except NeverFits:
+        except Exception:
             self._forget(names)
             raise
         now = time.perf_counter()
@@ -770,7 +778,8 @@ def _next(logits, draw, positions, stream, kind):
 def _probabilities(logits, draw, kind):
     """Of each token [..., vocab], after temperature, top-k and top-p; all on the likeliest at temperature 0."""
     temperature, top_k, top_p = (x[..., None] for x in draw[:3])
-    scaled = logits / jnp.where(temperature > 0, temperature, 1).astype(logits.dtype)
+    scaled = logits - logits.max(axis=-1, keepdims=True)  # the likeliest at 0: no temperature is too low for it
+    scaled = scaled / jnp.where(temperature > 0, temperature, 1).astype(logits.dtype)
     if kind == "filtered":
         ranked = jnp.sort(scaled, axis=-1, descending=True)
         least = jnp.take_along_axis(ranked, jnp.minimum(top_k, logits.shape[-1]) - 1, axis=-1)
@@ -890,7 +899,7 @@ def _draws(samplings, rows) -> _Draw:
     filled = [*samplings, *[Sampling()] * (rows - len(samplings))]
     return _Draw(
         np.array([s.temperature for s in filled], np.float32),
-        np.array([s.top_k or 2**31 - 1 for s in filled], np.int32),
+        np.array([min(s.top_k or 2**31 - 1, 2**31 - 1) for s in filled], np.int32),
         np.array([1.0 if s.top_p is None else s.top_p for s in filled], np.float32),
         np.array([s.seed % 2**32 for s in filled], np.uint32),
     )
@@ -918,7 +927,11 @@ def _unsure(text: str, stops: Sequence[str]) -> int:
     return unsure
 
 
-def _whole_numbers(prompt) -> bool:
-    return hasattr(prompt, "__iter__") and all(
-        hasattr(i, "__index__") and not isinstance(i, bool) for i in (prompt if hasattr(prompt, "__len__") else ())
-    )
+def _whole_numbers(prompt) -> list[int] | None:
+    """A prompt's token ids; None if it holds what is none."""
+    if not hasattr(prompt, "__iter__") or isinstance(prompt, bytes | bytearray):
+        return None
+    try:
+        return [index(None if isinstance(i, bool) else i) for i in prompt]
+    except TypeError:
+        return None

@@ -161,6 +161,10 @@ def ask(engine, prompts, max_new_tokens=4, **options):
         (lambda e: ask(e, ["abc", "xyz"]), ValueError, "the text has 'x', 'y', 'z'"),
         (lambda e: ask(e, [[1, 2.5]]), TypeError, r"a prompt is \[1, 2.5\]; give a text, or whole numbers"),
         (lambda e: ask(e, [7]), TypeError, "a prompt is 7"),
+        (lambda e: ask(e, [iter([1, 2.5])]), TypeError, "a prompt is <list_iterator"),
+        (lambda e: ask(e, [[True]]), TypeError, r"a prompt is \[True\]"),
+        (lambda e: ask(e, [b"abc"]), TypeError, "a prompt is b'abc'"),
+        (lambda e: ask(e, None), TypeError, "prompts is None; give a list of texts, or of token ids"),
         (lambda e: ask(e, [[1, 11]]), ValueError, "token id 11; tiny has ids from 0 to 10"),
         (lambda e: ask(e, [[1, -1]]), ValueError, "token id -1"),
         (
@@ -172,16 +176,28 @@ def ask(engine, prompts, max_new_tokens=4, **options):
         (lambda e: ask(e, ["abc"], 2.0), TypeError, "max_new_tokens is 2.0"),
         (lambda e: ask(e, ["abc"], temperature=-0.1), ValueError, "temperature is -0.1; give a number from 0 on"),
         (lambda e: ask(e, ["abc"], temperature=float("nan")), ValueError, "temperature is nan"),
+        (lambda e: ask(e, ["abc"], temperature=None), ValueError, "temperature is None"),
         (lambda e: ask(e, ["abc"], top_k=0), ValueError, "top_k is 0"),
+        (lambda e: ask(e, ["abc"], top_p="most"), ValueError, "top_p is 'most'"),
         (lambda e: ask(e, ["abc"], top_p=0), ValueError, "top_p is 0; give a probability above 0, up to 1"),
         (lambda e: ask(e, ["abc"], top_p=1.5), ValueError, "top_p is 1.5"),
         (lambda e: ask(e, ["abc"], seed=0.5), TypeError, "seed is 0.5"),
+        (lambda e: ask(e, ["abc"], seed=None), TypeError, "seed is None"),
+        (lambda e: ask(e, ["abc"], stop=None), TypeError, "stop is None; give texts and token ids"),
+        (lambda e: ask(e, ["abc"], stop=True), TypeError, "stop is True"),
         (lambda e: ask(e, ["abc"], stop=[""]), TypeError, r"stop is \[''\]; give texts and token ids"),
         (lambda e: ask(e, ["abc"], stop=[1.5]), TypeError, "stop is"),
         (lambda e: e.stream("", 4), ValueError, "a prompt is empty"),
         (lambda e: Engine(model(), dtype="int8"), ValueError, "dtype is 'int8'; it must be one of float32"),
         (lambda e: Engine(model(), dtype="float64"), ValueError, "first allow it: jax.config.update"),
-        (lambda e: Engine(model(), draft="lookup"), ValueError, "draft is 'lookup'; give a model, or 'look-up'"),
+        (lambda e: Engine(model(), draft="lookup"), ValueError, "draft is 'lookup'; give a Checkpoint, or 'look-up'"),
+        (lambda e: Engine(model(), draft=3), ValueError, "draft is 3; give a Checkpoint"),
+        (
+            lambda e: Engine("tiny-shakespeare"),
+            TypeError,
+            "model is 'tiny-shakespeare'; give a Checkpoint, or Engine.load",
+        ),
+        (lambda e: Engine(model(), seed=None), TypeError, "seed is None"),
         (lambda e: Engine(model(), draft="look-up", guesses=0), ValueError, "guesses is 0"),
         (lambda e: Engine(model(), policy="best"), ValueError, "policy is 'best'"),
         (lambda e: Engine(model(), num_blocks=0), ValueError, "num_blocks is 0"),
@@ -245,6 +261,23 @@ def test_probabilities_are_those_of_the_tokens_that_are_left():
         [1, 0, 0, 0, 0],
     ]
     np.testing.assert_allclose(_probabilities(logits, _draws(samplings, 5), "filtered"), expected, atol=1e-6)
+
+
+def test_no_temperature_is_too_low_and_no_top_k_too_large():
+    logits = np.array([[30.0, 80.0, 79.0]] * 3, np.float32)
+    found = _probabilities(
+        logits, _draws([Sampling(1e-37), Sampling(1e-320), Sampling(1.0, top_k=2**40)], 3), "filtered"
+    )
+    sure = 1 / (1 + np.exp(-1))
+    np.testing.assert_allclose(found, [[0, 1, 0], [0, 1, 0], [0, sure, 1 - sure]], atol=1e-6)
+
+
+def test_a_name_that_is_taken_begins_nothing():
+    fresh = Engine(model(), block_tokens=4, max_batch=4)
+    fresh.scheduler.add(Request(id="answer 2", prompt=[1], max_new_tokens=1))
+    with pytest.raises(ValueError, match="'answer 2' is being served"):
+        fresh.generate(["abc", "bad"], max_new_tokens=4)
+    assert (fresh.scheduler.waiting, fresh._answers, fresh.samplings) == (("answer 2",), {}, {})
 
 
 def test_guesses_are_judged_as_the_rule_in_plain_python_judges_them():
