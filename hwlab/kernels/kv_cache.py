@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hwlab.formula import whole
 from hwlab.kernels.quantized import dequantize, quantize, relative_error
 
 SHARES = ("channel", "token")
@@ -27,18 +28,19 @@ def attend(q, k, v, *, window: int | None = None) -> np.ndarray:
     Parameters
     ----------
     q : array [heads, d]
-    k, v : array [kv_heads, tokens, d]
+    k : array [kv_heads, tokens, d]
+    v : array [kv_heads, tokens, d_v]
     window : int, optional
-        Only the last `window` tokens are seen.
+        Only the last `window` tokens are seen; all by default.
 
     Returns
     -------
-    numpy.ndarray [heads, d], float64
+    numpy.ndarray [heads, d_v], float64
 
     Raises
     ------
-    ValueError
-        If the shapes do not go together.
+    TypeError, ValueError
+        If the shapes do not go together, an array is empty, or `window` is no whole number of at least 1.
 
     Examples
     --------
@@ -48,12 +50,20 @@ def attend(q, k, v, *, window: int | None = None) -> np.ndarray:
     [[2.0], [2.0]]
     """
     q, k, v = (np.asarray(array, np.float64) for array in (q, k, v))
-    if q.ndim != 2 or k.ndim != 3 or k.shape[:2] != v.shape[:2] or q.shape[1] != k.shape[2] or len(q) % len(k):
+    right = (
+        (q.ndim, k.ndim, v.ndim) == (2, 3, 3)
+        and 0 not in (*q.shape, *k.shape, *v.shape)
+        and k.shape[:2] == v.shape[:2]
+        and q.shape[1] == k.shape[2]
+        and len(q) % len(k) == 0
+    )
+    if not right:
         raise ValueError(
             f"q has shape {q.shape}, k {k.shape} and v {v.shape}; give q[heads, d], k[kv_heads, tokens, d] and "
-            "v[kv_heads, tokens, ...], heads a multiple of kv_heads"
+            "v[kv_heads, tokens, d_v], heads a multiple of kv_heads, none of them empty"
         )
     if window is not None:
+        window = whole(window=window)
         k, v = k[:, -window:], v[:, -window:]
     grouped = q.reshape(len(k), -1, q.shape[1])
     weights = _softmax(grouped @ k.transpose(0, 2, 1) / np.sqrt(q.shape[1]))

@@ -703,16 +703,21 @@ class Scheduler:
             raise RuntimeError(f"{what} comes between steps; step {self._open.number} is not finished")
 
     def _why(self):
+        running = f"{_count(len(self._running), 'request')} {'runs' if len(self._running) == 1 else 'run'}"
         if not self._waiting:
-            return f"{len(self._running)} requests run"
+            return running
         first, pager = min(self._waiting), self.pager
         others = [seq for seq in pager.sequences if seq not in self._by_id]
         blocks = -(-first.known // pager.block_tokens)
-        held = f"; {len(others)} sequences that are not this scheduler's hold blocks ({others[0]!r})" if others else ""
+        held = f"; others than this scheduler hold blocks for {_count(len(others), 'sequence')} ({others[0]!r})"
         return (
-            f"request {first.id!r} needs {blocks} blocks to go on; {pager.num_free} of {pager.num_blocks} are free "
-            f"and {len(self._running)} requests run{held}"
+            f"request {first.id!r} needs {_count(blocks, 'block')} to go on; {pager.num_free} of {pager.num_blocks} "
+            f"{'is' if pager.num_free == 1 else 'are'} free and {running}{held if others else ''}"
         )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _drawn(step: Step, id: Hashable) -> Sequence[int | None]:

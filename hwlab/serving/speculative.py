@@ -68,7 +68,7 @@ def judge(
 
     Examples
     --------
-    The draft is sure of token 1, of which the target thinks little. Three draws: refuse; the other token instead.
+    The draft is sure of token 1, of which the target thinks little. Two draws: one refuses it, one takes another.
 
     >>> draws = iter([0.5, 0.3])
     >>> judge([1], [[0.0, 1.0]], [[0.9, 0.1], [0.5, 0.5]], lambda: next(draws))
@@ -122,8 +122,8 @@ def acceptance(draft: Distribution, target: Distribution) -> float:
     >>> acceptance([0.5, 0.5, 0.0], [0.25, 0.25, 0.5])
     0.5
     """
-    _check([], [], [draft])
-    _check([], [], [target])
+    _check_distribution("draft", draft)
+    _check_distribution("target", target)
     if len(draft) != len(target):
         raise ValueError(
             f"the distributions are over {len(draft)} and {len(target)} tokens; give two of the same length"
@@ -151,7 +151,7 @@ def softened(distribution: Distribution, temperature: float) -> list[float]:
     >>> softened([0.5, 0.25, 0.25], 0), softened([0.5, 0.25, 0.25], 0.5)
     ([1.0, 0.0, 0.0], [0.6666666666666666, 0.16666666666666666, 0.16666666666666666])
     """
-    _check([], [], [distribution])
+    _check_distribution("distribution", distribution)
     if not temperature >= 0:
         raise ValueError(f"temperature is {temperature!r}; give a number of at least 0")
     most = max(distribution)
@@ -416,6 +416,11 @@ def rounds(
         yield found
 
 
+def _check_distribution(name, distribution):
+    if not len(distribution) or not min(distribution) >= 0 or not abs(sum(distribution) - 1) < 1e-6:
+        raise ValueError(f"{name} sums to {sum(distribution):g}; give probabilities, from 0 on, that sum to 1")
+
+
 def _check(guesses, draft, target):
     if len(draft) != len(guesses) or len(target) != len(guesses) + 1:
         raise ValueError(
@@ -429,10 +434,7 @@ def _check(guesses, draft, target):
                     f"{name}[{i}] is over {len(distribution)} tokens and target[0] over {len(target[0])}; "
                     "draft and target must share their tokens"
                 )
-            if min(distribution) < 0 or not abs(sum(distribution) - 1) < 1e-6:
-                raise ValueError(
-                    f"{name}[{i}] sums to {sum(distribution):g}; give probabilities, from 0 on, that sum to 1"
-                )
+            _check_distribution(f"{name}[{i}]", distribution)
     for i, guess in enumerate(guesses):
         if not 0 <= guess < len(target[0]) or not draft[i][guess] > 0:
             raise ValueError(

@@ -12,7 +12,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from operator import index
 from pathlib import Path
+
+from hwlab.formula import whole
 
 MOONCAKE_BLOCK = 512
 """Tokens of a block in the Mooncake traces."""
@@ -66,11 +69,12 @@ def read_mooncake(where: str | Path | Iterable[str]) -> list[Recorded]:
             continue
         try:
             row = json.loads(line)
+            prompt, output = whole(input_length=row["input_length"], output_length=row["output_length"])
             record = Recorded(
-                arrival_s=row["timestamp"] / 1e3,
-                prompt_tokens=row["input_length"],
-                output_tokens=row["output_length"],
-                blocks=tuple(row["hash_ids"]),
+                arrival_s=_seconds(row["timestamp"] / 1e3),
+                prompt_tokens=prompt,
+                output_tokens=output,
+                blocks=tuple(index(block) for block in row["hash_ids"]),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"line {number} is no record of a Mooncake trace ({error!r}): {line[:60]!r}") from None
@@ -114,16 +118,18 @@ def read_azure(where: str | Path | Iterable[str]) -> list[Recorded]:
         try:
             at = datetime.fromisoformat(row["TIMESTAMP"][:26])  # the seventh digit is beyond Python's microseconds
             first = first or at
-            found.append(
-                Recorded(
-                    arrival_s=(at - first).total_seconds(),
-                    prompt_tokens=int(row["ContextTokens"]),
-                    output_tokens=int(row["GeneratedTokens"]),
-                )
-            )
+            prompt, output = whole(ContextTokens=int(row["ContextTokens"]), GeneratedTokens=int(row["GeneratedTokens"]))
+            at_s = _seconds((at - first).total_seconds())
+            found.append(Recorded(arrival_s=at_s, prompt_tokens=prompt, output_tokens=output))
         except (ValueError, TypeError) as error:
             raise ValueError(f"line {number} is no record of an Azure trace: {error}") from None
     return found
+
+
+def _seconds(since: float) -> float:
+    if not 0 <= since < float("inf"):
+        raise ValueError(f"it came {since} s after the trace began; give times from its beginning on")
+    return since
 
 
 def _lines(where) -> Iterator[str]:

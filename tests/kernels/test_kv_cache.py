@@ -72,6 +72,16 @@ def test_large_channels_of_the_keys_spoil_scales_by_token_and_not_those_by_chann
 def test_what_does_not_go_together_is_refused():
     with pytest.raises(ValueError, match="heads a multiple of kv_heads"):
         attend(np.zeros((3, 4)), np.zeros((2, 5, 4)), np.zeros((2, 5, 4)))
+    for q, k, v in (
+        (np.zeros((2, 4)), np.zeros((0, 5, 4)), np.zeros((0, 5, 4))),
+        (np.zeros((2, 4)), np.zeros((1, 0, 4)), np.zeros((1, 0, 4))),
+        (np.zeros((2, 4)), np.zeros((1, 5, 4)), np.zeros((1, 5))),
+    ):
+        with pytest.raises(ValueError, match="none of them empty"):
+            attend(q, k, v)
+    for window, error in ((0, ValueError), (-3, ValueError), (2.5, TypeError)):
+        with pytest.raises(error, match=f"window is {window}"):
+            attend(np.zeros((2, 4)), np.zeros((1, 5, 4)), np.zeros((1, 5, 4)), window=window)
     with pytest.raises(ValueError, match="keys is 'row'; choose one of channel, token"):
         quantize_kv(np.ones((2, 2)), np.ones((2, 2)), "int4", keys="row")
     with pytest.raises(ValueError, match=r"give k\[tokens, channels\]"):

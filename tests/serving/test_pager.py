@@ -239,6 +239,17 @@ def test_a_fork_of_full_blocks_copies_nothing():
     assert pager.table("a")[2] != pager.table("b")[2]
 
 
+def test_a_fork_leaves_its_parent_the_blocks_that_are_reserved():
+    pager = Pager(8, 2)
+    pager.grow("a", [1, 2, 3])
+    pager.reserve("a", 4)
+    pager.fork("a", "b")
+    assert (pager.table("a"), pager.table("b"), pager.num_free) == ((0, 1, 2, 3), (0, 1), 4)
+    assert pager.grow("b", [4, 5]) == Copy(1, 4) and pager.table("b") == (0, 4, 5)
+    assert pager.grow("a", [6, 7, 8]) is None and pager.table("a") == (0, 1, 2, 3)
+    check(pager)
+
+
 def test_a_fork_that_cannot_copy_is_refused_and_nothing_changes():
     pager = Pager(2, 2)
     pager.grow("a", 3)
@@ -288,6 +299,8 @@ def test_waste_counts_what_is_shared_once_and_adds_up_to_the_pool():
         (lambda p: p.open("b", []), ValueError, "the prompt is empty"),
         (lambda p: p.open("b", 0), ValueError, "prompt is 0"),
         (lambda p: p.open("b", [1], spare=6), OutOfBlocks, "needs 1 more block; 6 of 8 are free, and 6 must stay so"),
+        (lambda p: p.open("b", range(15), spare=-9), ValueError, "spare is -9; give a whole number from 0 on"),
+        (lambda p: p.open("b", [1], spare=float("nan")), ValueError, "spare is nan"),
         (lambda p: p.open("b", ["to"]), TypeError, "whole numbers as their ids"),
         (lambda p: p.open("b", b"tobeornot"), TypeError, "whole numbers as their ids"),
         (lambda p: p.open("b", [2**63]), TypeError, "whole numbers as their ids"),

@@ -1,6 +1,7 @@
 """Every request is answered, as if it were alone: under every policy, shared prefixes, preemption and swap."""
 
 import random
+from time import process_time
 
 import pytest
 
@@ -418,10 +419,60 @@ def test_a_stall_names_its_cause():
     pager.grow("somebody else's", 20)
     scheduler = Scheduler(pager)
     scheduler.add(Request(id="a", prompt=14, max_new_tokens=5))
-    with pytest.raises(Stalled, match=r"request 'a' needs 4 blocks to go on; 3 of 8 are free and 0 requests run; 1 "):
+    with pytest.raises(Stalled, match=r"request 'a' needs 4 blocks to go on; 3 of 8 are free and 0 requests run; "):
         scheduler.step()
     pager.free("somebody else's")
     assert scheduler.step().prefill == [Chunk("a", 0, 14)]
+
+
+def test_steps_that_compute_the_same_over_and_over_are_a_stall_too():
+    """Somebody else takes the blocks for each second piece of a prompt, and gives them back when it begins anew."""
+    pager = Pager(4, 4)
+    scheduler = Scheduler(pager, policy="chunked", max_batch=1, max_tokens=4)
+    scheduler.add(Request(id="a", prompt=12, max_new_tokens=1))
+    with pytest.raises(Stalled, match=r"17 steps in a row computed only what had been computed before; 1 request runs"):
+        for _ in range(99):
+            step = scheduler.step()
+            assert step.prefill == [Chunk("a", 0, 4)]
+            scheduler.finish(step)
+            pager.grow("somebody else's", 12)
+            with pytest.raises(Stalled, match="request 'a' needs 3 blocks to go on; 1 of 4 is free"):
+                scheduler.step()
+            pager.free("somebody else's")
+
+
+def test_what_was_found_at_a_try_that_failed_is_looked_for_again():
+    """A prompt finds its beginning and has to wait; the beginning is evicted meanwhile."""
+    pager = Pager(8, 2)
+    scheduler, prompt = Scheduler(pager), [0, 1] * 4
+    model = Model(scheduler)
+    serve([Request(id="before", prompt=prompt, max_new_tokens=1)], scheduler, model)
+    pager.grow("somebody else's", 8)
+    scheduler.add(Request(id="again", prompt=[*prompt, 1, 1, 1], max_new_tokens=2))
+    with pytest.raises(Stalled):
+        scheduler.step()
+    pager.free("somebody else's")
+    pager.grow("somebody else's", 16)  # in all blocks
+    pager.free("somebody else's")
+    answers = []
+    while step := scheduler.step():
+        model.run(step)
+        answers += scheduler.finish(step)
+    assert (answers[0].found, answers[0].answer) == (
+        0,
+        alone(Request(id=0, prompt=[*prompt, 1, 1, 1], max_new_tokens=2)),
+    )
+
+
+def test_the_time_of_a_request_does_not_grow_with_the_number_of_those_that_wait():
+    def seconds(num):
+        requests = [Request(id=i, prompt=40, max_new_tokens=4) for i in range(num)]
+        began = process_time()
+        serve(requests, Scheduler(Pager(256, 16), policy="chunked", max_batch=64, max_tokens=512), Counter())
+        return process_time() - began
+
+    few, many = (min(seconds(num) for _ in range(2)) for num in (500, 5000))
+    assert many < 25 * few  # ten times as many; a scheduler that looks at all who wait takes 44 times as long
 
 
 def test_a_swap_whose_step_serves_nobody_is_still_carried_out():

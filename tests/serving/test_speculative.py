@@ -200,7 +200,10 @@ def test_looked_up_guesses_are_what_followed_last_time():
         (lambda: speedup(0.5, 4, draft_cost=0), "draft_cost is 0"),
         (lambda: look_up([1, 2], 0), "guesses is 0"),
         (lambda: softened([0.5, 0.5], -1), "temperature is -1"),
-        (lambda: softened([0.5, 0.6], 1), r"target\[0\] sums to 1.1"),
+        (lambda: softened([0.5, 0.6], 1), "distribution sums to 1.1"),
+        (lambda: softened([], 1), "distribution sums to 0"),
+        (lambda: acceptance([0.5, float("nan")], [0.5, 0.5]), "draft sums to nan"),
+        (lambda: acceptance([1.0], [1.2]), "target sums to 1.2"),
         (lambda: list(rounds(looked_up(2), None, [0], guesses=0, tokens=1, uniform=random.random)), "guesses is 0"),
     ],
 )

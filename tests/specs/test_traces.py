@@ -44,3 +44,28 @@ def test_a_trace_of_azure_counts_from_its_first_request(tmp_path):
         read_azure([*text.splitlines()[:2], "yesterday,1,2"])
     with pytest.raises(ValueError, match="an Azure trace has TIMESTAMP, ContextTokens, GeneratedTokens"):
         read_azure(["a,b", "1,2"])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ('"timestamp": 0', '"timestamp": -1'),
+        ('"timestamp": 0', '"timestamp": NaN'),
+        ('"timestamp": 0', '"timestamp": "0"'),
+        ("1025", "1025.5"),
+        ("1025", '"1025"'),
+        ("500", "-1"),
+        ("500", "null"),
+        ("[0, 1, 2]", '"abc"'),
+        ("[0, 1, 2]", "[0, 1, 2.5]"),
+    ],
+)
+def test_a_number_that_cannot_be_is_named_with_its_line(changed):
+    with pytest.raises(ValueError, match="line 1 is no record of a Mooncake trace"):
+        read_mooncake([LINES[0].replace(*changed)])
+
+
+@pytest.mark.parametrize("row", ["2023-11-15,1,2", "2023-11-17,-1,2", "2023-11-17,1,-2", "2023-11-17,1.5,2"])
+def test_a_row_that_cannot_be_is_named(row):
+    with pytest.raises(ValueError, match="line 3 is no record of an Azure trace"):
+        read_azure(["TIMESTAMP,ContextTokens,GeneratedTokens", "2023-11-16,1,2", row])
