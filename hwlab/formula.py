@@ -271,6 +271,38 @@ def positive(**numbers):
         raise ValueError(f"{name} is {value!r}; give a number above 0")
 
 
+def inside(low, high, **numbers):
+    """Nothing, if every number, and every element of every NumPy array, lies from `low` to `high`, these included.
+
+    JAX and `Sym` values are not looked into, as in `positive`.
+
+    Raises
+    ------
+    ValueError
+        With the name and the value of the first that does not.
+
+    Examples
+    --------
+    >>> inside(0, 1, acceptance=0.8, share=1)
+    >>> inside(0, 1, acceptance=1.2)
+    Traceback (most recent call last):
+    ValueError: acceptance is 1.2; give a number from 0 to 1
+    >>> inside(0, math.inf, guesses=-1)
+    Traceback (most recent call last):
+    ValueError: guesses is -1; give a number from 0 on
+    """
+    for name, value in numbers.items():
+        life = life_of(value)
+        if life in ("jax", "sym"):
+            continue
+        if life == "numpy" or (isinstance(value, int | float) and not isinstance(value, bool)):
+            fits = (low <= value) & (value <= high)
+            if fits if life == "py" else fits.all():
+                continue
+        reach = f"from {low} on" if high == math.inf else f"from {low} to {high}"
+        raise ValueError(f"{name} is {value!r}; give a number {reach}")
+
+
 def whole(**numbers):
     """The numbers as int, if each is a whole one of at least 1, NumPy's among them: one alone, several as a tuple.
 

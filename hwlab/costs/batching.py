@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hwlab.formula import exp, log, positive
+from hwlab.formula import exp, inside, log, positive
 
 _STEP, _FIRST, _LAST = 0.25, -24, 44  # of the sum over a normal variable, from -6 to 11 standard deviations
 _SHIFT = 8  # terms of the harmonic number that are added one by one
@@ -86,7 +86,7 @@ def gain_lognormal(batch, spread):
     Raises
     ------
     ValueError
-        If the batch is not positive.
+        If the batch is not positive, or the spread does not lie from 0 to 2.
 
     Examples
     --------
@@ -94,6 +94,7 @@ def gain_lognormal(batch, spread):
     (1.0, 1.0, 5.49)
     """
     positive(batch=batch)
+    inside(0, 2, spread=spread)
     total = 0
     for density, z, log_below in _NORMAL:
         total = total + density * exp(spread * z + (batch - 1) * log_below)
@@ -142,6 +143,11 @@ def with_prompts(gain, prompts):
     prompts : number, array or Sym
         Time that prompts take, over the time that the answers take under continuous batching.
 
+    Raises
+    ------
+    ValueError
+        If the gain is not positive, or the prompts are below 0.
+
     Examples
     --------
     Where prompts take as long as answers, four times becomes two and a half:
@@ -149,6 +155,8 @@ def with_prompts(gain, prompts):
     >>> with_prompts(4, 1)
     2.5
     """
+    positive(gain=gain)
+    inside(0, math.inf, prompts=prompts)
     return (prompts + gain) / (prompts + 1)
 
 

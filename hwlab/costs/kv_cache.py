@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hwlab.costs.efficiency import efficiency_of
 from hwlab.costs.placement import check_records, checked, needed_bytes, tensor_sizes, usable_bytes
 from hwlab.costs.roofline import cache_dtype, kv_shards
-from hwlab.formula import ceil, minimum, whole
+from hwlab.formula import ceil, inside, minimum, whole
 from hwlab.units import bytes_per_element
 
 
@@ -30,6 +30,11 @@ def cache_bytes(layers, kv_heads, head_dim, itemsize, tokens, sequences=1):
         Bytes of one element.
     tokens, sequences : number or Sym
 
+    Raises
+    ------
+    ValueError
+        If a number is below 0.
+
     Notes
     -----
     Two (a key and a value) times layers times heads times width times bytes times tokens.
@@ -41,6 +46,8 @@ def cache_bytes(layers, kv_heads, head_dim, itemsize, tokens, sequences=1):
     >>> cache_bytes(80, 8, 128, 2, 4096), cache_bytes(80, 64, 128, 2, 4096)
     (1342177280, 10737418240)
     """
+    inside(0, math.inf, layers=layers, kv_heads=kv_heads, head_dim=head_dim, itemsize=itemsize)
+    inside(0, math.inf, tokens=tokens, sequences=sequences)
     return 2 * layers * kv_heads * head_dim * itemsize * tokens * sequences
 
 

@@ -5,7 +5,10 @@ All in 16 bits, without exchange between chips.
 
 from __future__ import annotations
 
+from math import inf
+
 from hwlab.costs.roofline import StepTime, decode_step_time, decode_step_work, prefill_time, price, rates
+from hwlab.formula import inside
 
 
 def two_byte(of) -> str:
@@ -61,6 +64,11 @@ def mixed_step(of, on, *, users: int, context: int, chunk: int, before: int = 0)
     StepTime
         By the roofline: weights are read once for both.
 
+    Raises
+    ------
+    ValueError
+        If a number is below 0, or the chip has no published 16-bit peak.
+
     Examples
     --------
     128 tokens of a prompt cost nothing beside 32 users, 1,024 cost three steps:
@@ -72,6 +80,7 @@ def mixed_step(of, on, *, users: int, context: int, chunk: int, before: int = 0)
     >>> [round(mixed_step(llama, h100, **shape, chunk=n).seconds * 1e3, 1) for n in (0, 128, 1024)]
     [5.8, 5.8, 15.2]
     """
+    inside(0, inf, users=users, context=context, chunk=chunk, before=before)
     dtype = two_byte(on)
     work = decode_step_work(of, context=context, batch=users, dtype=dtype)
     if chunk:

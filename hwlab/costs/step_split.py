@@ -8,11 +8,12 @@ gap before the next step. Arithmetic and memory run at their datasheet rates, so
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from hwlab.costs.efficiency import efficiency_of
-from hwlab.costs.placement import usable_bytes
+from hwlab.costs.placement import check_records, usable_bytes
 from hwlab.costs.roofline import decode_step_work, kv_bytes_per_chip, price, rates, why_not_cut
-from hwlab.formula import si, whole
+from hwlab.formula import inside, positive, si, whole
 from hwlab.units import compute_dtype
 
 PARTS = ("compute", "memory", "launch", "network", "idle")
@@ -120,13 +121,14 @@ def split_step(
     >>> step.largest, round(100 * step.mfu, 2), round(100 * step.mbu)
     ('memory', 0.35, 100)
     """
+    check_records(model, chip)
     rows = batch if rows is None else rows
     whole(batch=batch, rows=rows, context=context, tensor=tensor)
     if rows < batch:
         raise ValueError(f"rows is {rows} for a batch of {batch}; give at least as many rows as sequences")
-    for name, value in {"kernels": kernels, "start_s": start_s, "gap_s": gap_s}.items():
-        if not value >= 0:
-            raise ValueError(f"{name} is {value!r}; give 0 or more")
+    inside(0, inf, kernels=kernels, start_s=start_s, gap_s=gap_s)
+    if link_bytes_per_s is not None:
+        positive(link_bytes_per_s=link_bytes_per_s)
     reason = why_not_cut(model.num_heads or model.hidden_size, model.num_kv_heads, model.intermediate_size, tensor)
     if tensor > 1 and (link_bytes_per_s or chip.link_bytes_per_s) is None:
         reason = f"{chip.name} has no published link rate; give link_bytes_per_s"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from hwlab.costs.efficiency import IDEAL, Efficiency
+from hwlab.costs.placement import check_records
 from hwlab.costs.roofline import Work, price, rates
+from hwlab.formula import whole
 from hwlab.serving.scheduler import Step
 
 
@@ -26,6 +28,11 @@ class Priced:
         That share the weights, the cache and the work evenly. What they tell each other takes no time here.
     efficiency : Efficiency
         What the chip keeps of its peaks; by default all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a record or a number is none, or the chip has no published rate for the dtype.
 
     Examples
     --------
@@ -46,7 +53,8 @@ class Priced:
     """
 
     def __init__(self, model, chip, *, dtype: str = "bf16", chips: int = 1, efficiency: Efficiency = IDEAL):
-        self.model, self.chips, self.dtype = model, chips, dtype
+        check_records(model, chip, efficiency)
+        self.model, self.chips, self.dtype = model, whole(chips=chips), dtype
         self._rates = rates(chip, dtype, efficiency)
         self._length: dict[Hashable, int] = {}  # tokens that a sequence has in the cache
         self.work_done: Work | None = None  # what the last step asked of each chip

@@ -634,7 +634,6 @@ class Scheduler:
         self._start(sequence)
         sequence.computed = opened.found
         sequence.found = max(sequence.found, opened.found)
-        sequence.furthest = max(sequence.furthest, opened.found)
         step.prefill.append(Chunk(sequence.id, opened.found, opened.new))
 
     def _start(self, sequence):

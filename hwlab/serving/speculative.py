@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from hwlab.costs.efficiency import IDEAL, Efficiency
 from hwlab.costs.roofline import decode_step_time, verify_step_time
-from hwlab.formula import positive, where, whole
+from hwlab.formula import inside, positive, where, whole
 
 Distribution = Sequence[float]  # probability of each token id; sums to 1
 Model = Callable[[Sequence[int]], Distribution]  # what a model gives the token behind a text
@@ -101,11 +101,22 @@ def residual(draft: Distribution, target: Distribution) -> list[float]:
 def draw(weights: Sequence[float], uniform: float) -> int:
     """The id that a number from [0, 1) falls on, where ids take shares in proportion to their weights.
 
+    Raises
+    ------
+    ValueError
+        If the weights do not sum to more than 0, or the number is none from [0, 1).
+
+    Examples
+    --------
     >>> draw([1, 0, 3], 0.2), draw([1, 0, 3], 0.25)
     (0, 2)
     """
-    goal = uniform * sum(weights)
-    last = 0
+    total = sum(weights)
+    if not total > 0 or not 0 <= uniform < 1:
+        raise ValueError(
+            f"the weights sum to {total:g} and the number is {uniform!r}; give more than 0, and one of [0, 1)"
+        )
+    goal, last = uniform * total, 0
     for id, weight in enumerate(weights):
         if weight > 0:
             if goal < weight:
@@ -177,11 +188,18 @@ def tokens_per_round(acceptance, guesses):
     number, array or Sym
         ``(1 - a**(g + 1)) / (1 - a)``, from 1 (no guess is ever taken) to g + 1. Leviathan et al. 2023, equation 1.
 
+    Raises
+    ------
+    ValueError
+        If the acceptance does not lie from 0 to 1, or the guesses are below 0.
+
     Examples
     --------
     >>> tokens_per_round(0.8, 4), tokens_per_round(1.0, 4), tokens_per_round(0.0, 4)
     (3.3616, 5, 1.0)
     """
+    inside(0, 1, acceptance=acceptance)
+    inside(0, inf, guesses=guesses)
     sure = acceptance == 1
     return where(sure, guesses + 1, (1 - acceptance ** (guesses + 1)) / where(sure, 1, 1 - acceptance))
 
@@ -202,7 +220,7 @@ def speedup(acceptance, guesses, *, draft_cost, verify_cost=1.0):
     Raises
     ------
     ValueError
-        If a cost is not positive.
+        If a cost is not positive; as `tokens_per_round`.
 
     Examples
     --------
@@ -380,11 +398,18 @@ def drawn_from(model: Model) -> Drafter:
 def looked_up(vocab_size: int, *, longest: int = 3) -> Drafter:
     """A drafter without a model: it offers what `look_up` finds in the text so far, each guess with all of its trust.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is not a whole one of at least 1.
+
     Examples
     --------
     >>> looked_up(4)([1, 2, 3, 1, 2], 1, lambda: 0.0)
     ((3,), [[0.0, 0.0, 0.0, 1.0]])
     """
+
+    whole(vocab_size=vocab_size, longest=longest)
 
     def draft(tokens, guesses, uniform):
         made = look_up(tokens, guesses, longest=longest)

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hwlab.formula import whole
+from hwlab.formula import inside, positive, whole
 from hwlab.serving.pager import Pager
 from hwlab.serving.priced import Priced
 from hwlab.serving.scheduler import Request, Scheduler
@@ -32,14 +32,16 @@ def draw_lengths(num: int, kind: str, *, mean: float, spread: float = 1.0, seed:
 
     Raises
     ------
-    ValueError
-        If the kind is none of these.
+    TypeError, ValueError
+        If the kind is none of these, the mean is not positive, or the spread does not lie from 0 to 5.
 
     Examples
     --------
     >>> draw_lengths(5, "exponential", mean=10, seed=1)
     [1, 19, 14, 3, 7]
     """
+    positive(mean=mean)
+    inside(0, 5, spread=spread)
     generate = random.Random(seed)
     draw = {
         "equal": lambda: mean,

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, cycle, islice
 
-from hwlab.formula import whole
+from hwlab.formula import inside, positive, whole
 from hwlab.serving.contiguous import RESERVES, Contiguous
 from hwlab.serving.pager import OutOfBlocks, Pager
 
@@ -28,22 +28,32 @@ def lengths(num: int, *, prompt: float, answer: float, spread: float, longest: i
     spread : float
         Standard deviation of the logarithm. Near 1.2 for conversations.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is none of those allowed, or next to none of the lengths stay below `longest`.
+
     Examples
     --------
     >>> lengths(3, prompt=161, answer=338, spread=1.2, longest=2048, seed=1)
     [(162, 162), (343, 556), (52, 709)]
     """
+    num, longest = whole(num=num, longest=longest)
+    positive(prompt=prompt, answer=answer)
+    inside(0, 5, spread=spread)
     generate = random.Random(seed)
 
     def one(mean):
         return max(1, round(mean * generate.lognormvariate(-(spread**2) / 2, spread)))
 
     pairs = []
-    while len(pairs) < whole(num=num):
+    for _ in range(1000 * num):
         pair = one(prompt), one(answer)
         if sum(pair) <= longest:
             pairs.append(pair)
-    return pairs
+            if len(pairs) == num:
+                return pairs
+    raise ValueError(f"longest is {longest}; prompts of {prompt} and answers of {answer} tokens are nearly all longer")
 
 
 def shares(
@@ -67,6 +77,11 @@ def shares(
     dict of dict
         ``result["paged"]["tokens"]`` and so on; the four states of an allocator sum to 1.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no request, or a number is none of those allowed.
+
     Examples
     --------
     The paper's figure 2 shows 20, 27, 38 and 96 % for requests of these mean lengths:
@@ -76,6 +91,9 @@ def shares(
     >>> {name: f"{share['tokens']:.0%}" for name, share in found.items()}
     {'maximum': '19%', 'power of two': '30%', 'oracle': '39%', 'paged': '97%'}
     """
+    block_tokens, steps = whole(block_tokens=block_tokens, steps=steps)
+    if not requests:
+        raise ValueError("there are no requests; give one or more")
     pools = {reserve: Contiguous(num_slots, reserve=reserve, longest=longest) for reserve in RESERVES}
     found = {name: _average(_contiguous(pool, cycle(requests)), num_slots, steps) for name, pool in pools.items()}
     pager = Pager(num_slots // block_tokens, block_tokens)

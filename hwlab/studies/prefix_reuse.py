@@ -66,7 +66,8 @@ def conversations(
     [27, 25, 12, 4]
     """
     whole(num=num)
-    positive(prompt=prompt, added=added, spread=spread, answer=answer, between=between, per_s=per_s)
+    positive(prompt=prompt, added=added, spread=spread, answer=answer, between=between, between_spread=between_spread)
+    positive(per_s=per_s)
     if not 0 <= go_on < 1:
         raise ValueError(f"go_on is {go_on}; give a chance of at least 0 and below 1")
     chance, clock, fresh = random.Random(seed), 0.0, 1

@@ -47,3 +47,18 @@ def test_bad_input_is_refused():
         gain_of([(0.5, 1), (0.9, 2)], 4)
     with pytest.raises(ValueError, match="batch"):
         gain_uniform(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: gain_lognormal(8, -1), "spread is -1; give a number from 0 to 2"),
+        (lambda: gain_lognormal(8, float("nan")), "spread is nan"),
+        (lambda: gain_lognormal(0, 1), "batch is 0"),
+        (lambda: with_prompts(4, -1), "prompts is -1; give a number from 0 on"),
+        (lambda: with_prompts(0, 1), "gain is 0"),
+    ],
+)
+def test_what_is_no_batch_no_spread_and_no_share_is_refused(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()

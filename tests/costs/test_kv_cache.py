@@ -200,3 +200,11 @@ def test_heads_of_keys_have_one_name():
     assert (m.num_heads, m.num_kv_heads) == (24, 4)
     assert m.kv_bytes_per_token("bf16") == cache_bytes(28, 4, 128, 2, 1)
     assert math.isclose(m.kv_bytes(2048, "bf16"), cache_bytes(28, m.num_kv_heads, 128, 2, 2048))
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_a_cache_of_less_than_nothing_is_refused(place):
+    numbers = [80, 8, 128, 2, 4096, 1]
+    numbers[place] = -1
+    with pytest.raises(ValueError, match="is -1; give a number from 0 on"):
+        cache_bytes(*numbers)

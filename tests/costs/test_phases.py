@@ -49,3 +49,10 @@ def test_a_chip_reads_about_as_many_tokens_as_its_ridge_while_it_writes_one(id):
 def test_a_chip_without_a_16_bit_peak_is_refused():
     with pytest.raises(ValueError, match="no published 16-bit peak; it has fp8"):
         two_byte(chip("groq-3-lpu"))
+
+
+@pytest.mark.parametrize("wrong", [{"users": -1}, {"context": float("nan")}, {"chunk": -5}, {"before": None}])
+def test_a_step_of_less_than_nothing_is_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"{name} is .*; give a number from 0 on"):
+        mixed_step(model("llama-3.1-8b"), chip("h100-sxm"), **{"users": 1, "context": 10, "chunk": 4} | wrong)

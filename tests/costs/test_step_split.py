@@ -50,7 +50,10 @@ def test_a_slow_link_makes_the_network_rule_the_step():
     [
         ({"batch": 8, "rows": 4}, "rows is 4 for a batch of 8; give at least as many rows"),
         ({"batch": 0}, "batch is 0"),
-        ({"batch": 1, "start_s": -1}, "start_s is -1; give 0 or more"),
+        ({"batch": 1, "start_s": -1}, "start_s is -1; give a number from 0 on"),
+        ({"batch": 1, "gap_s": float("nan")}, "gap_s is nan"),
+        ({"batch": 1, "kernels": "few"}, "kernels is 'few'"),
+        ({"batch": 1, "link_bytes_per_s": 0}, "link_bytes_per_s is 0"),
         ({"batch": 4096, "context": 8192}, "needs 4.41 TB on each of 1 H100 SXM5 80GB, which has 77.3 GB; take more"),
     ],
 )

@@ -53,3 +53,13 @@ def test_idle_rows_take_part_in_the_arithmetic_only():
     alone = LLAMA.flop_per_token(5)
     assert work[1].flop == pytest.approx(alone + LLAMA.flop_per_token(1))
     assert work[1].memory_bytes < work[2].memory_bytes * 1.001
+
+
+def test_what_is_no_record_is_refused():
+    for ask, says in (
+        (lambda: Priced("llama-3.1-8b", chip("h100-sxm")), "model is 'llama-3.1-8b'"),
+        (lambda: Priced(model("llama-3.1-8b"), None), "chip is None"),
+        (lambda: Priced(model("llama-3.1-8b"), chip("h100-sxm"), chips=1.5), "chips is 1.5"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            ask()

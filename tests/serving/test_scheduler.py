@@ -290,6 +290,16 @@ def test_guesses_take_what_is_free_and_nobody_makes_room_for_them():
     assert (step.decode, step.guesses, step.preempted) == (["a", "b"], {"a": 1, "b": 1}, [])  # 7 of 8 slots are taken
 
 
+@pytest.mark.parametrize(("num_blocks", "begins"), [(5, []), (6, ["b"])])
+def test_who_begins_leaves_the_blocks_that_guesses_will_need(num_blocks, begins):
+    scheduler = Scheduler(Pager(num_blocks, 4), max_batch=2, guesses=3)
+    scheduler.add(Request(id="a", prompt=6, max_new_tokens=9))
+    scheduler.finish(scheduler.step())
+    scheduler.add(Request(id="b", prompt=4, max_new_tokens=1))
+    step = scheduler.step()  # a has 7 tokens and room for 3 guesses in 3 blocks, and may need 2 more
+    assert (step.decode, step.guesses, [chunk.id for chunk in step.prefill]) == (["a"], {"a": 3}, begins)
+
+
 def test_guesses_count_among_the_tokens_of_a_step():
     scheduler = Scheduler(Pager(100, 4), policy="chunked", max_batch=4, max_tokens=16, guesses=3)
     scheduler.add(Request(id="a", prompt=5, max_new_tokens=50))
@@ -439,6 +449,24 @@ def test_steps_that_compute_the_same_over_and_over_are_a_stall_too():
             with pytest.raises(Stalled, match="request 'a' needs 3 blocks to go on; 1 of 4 is free"):
                 scheduler.step()
             pager.free("somebody else's")
+
+
+def test_a_prompt_that_was_swapped_out_in_the_middle_comes_back_where_there_is_room_for_all_of_it():
+    pager = Pager(8, 2)
+    scheduler = Scheduler(pager, policy="chunked", max_batch=1, max_tokens=4, preemption="swap", host=Pager(8, 2))
+    scheduler.add(Request(id="a", prompt=10, max_new_tokens=1))
+    scheduler.finish(scheduler.step())
+    pager.grow("somebody else's", 12)
+    step = scheduler.step()
+    assert [move.id for move in step.swap_out] == ["a"]
+    scheduler.finish(step)
+    pager.free("somebody else's")
+    pager.grow("somebody else's", 8)  # leaves 4 blocks: enough for 5 tokens, not for 10
+    with pytest.raises(Stalled, match="request 'a' needs 5 blocks to go on; 4 of 8 are free"):
+        scheduler.step()
+    pager.free("somebody else's")
+    step = scheduler.step()
+    assert ([len(move.source) for move in step.swap_in], step.prefill) == ([2], [Chunk("a", 4, 1)])
 
 
 def test_what_was_found_at_a_try_that_failed_is_looked_for_again():

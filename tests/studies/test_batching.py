@@ -56,3 +56,10 @@ def test_the_printed_loop_is_right_only_as_long_as_one_ends_at_a_time():
 def test_an_unknown_kind_of_lengths_is_refused():
     with pytest.raises(ValueError, match="kind is 'normal'; it must be one of equal"):
         draw_lengths(3, "normal", mean=4)
+
+
+@pytest.mark.parametrize("changed", [{"mean": 0}, {"mean": float("nan")}, {"spread": -1}, {"num": 0}])
+def test_lengths_that_cannot_be_are_refused(changed):
+    (name,) = changed
+    with pytest.raises(ValueError, match=f"{name} is "):
+        draw_lengths(**{"num": 3, "kind": "lognormal", "mean": 10} | changed)

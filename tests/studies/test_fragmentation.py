@@ -55,3 +55,24 @@ def test_a_sequence_has_the_mean_of_its_first_and_last_length():
     """Two lives by hand: 10, 11 and 12 tokens after the first, second and third step; 101 once."""
     assert mean_live_tokens([(9, 3)]) == 11
     assert mean_live_tokens([(9, 3), (100, 1)]) == (10 + 11 + 12 + 101) / 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"longest": 0}, "longest is 0"),
+        ({"longest": 1}, "longest is 1; prompts of 10 and answers of 10 tokens are nearly all longer"),
+        ({"prompt": 0}, "prompt is 0"),
+        ({"answer": float("nan")}, "answer is nan"),
+        ({"spread": -1}, "spread is -1"),
+        ({"num": 0}, "num is 0"),
+    ],
+)
+def test_lengths_that_cannot_be_are_refused(changed, says):
+    with pytest.raises(ValueError, match=says):
+        lengths(**{"num": 3, "prompt": 10, "answer": 10, "spread": 1.0, "longest": 100, "seed": 0} | changed)
+
+
+def test_no_requests_are_refused():
+    with pytest.raises(ValueError, match="there are no requests"):
+        shares([], num_slots=64, longest=16)
