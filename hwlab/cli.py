@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
-    except (KeyError, OSError, ValueError) as error:
+    except (ImportError, KeyError, OSError, ValueError) as error:
         print(f"hwlab: {error}", file=sys.stderr)
         return 2
     return 0
@@ -83,7 +83,7 @@ def _measure(options) -> None:
 
 
 def _generate(options) -> None:
-    from .serving.engine import Engine
+    from .serving import Engine
 
     engine = Engine.load(options.model, draft=options.draft, max_batch=1)
     pieces = engine.stream(options.prompt, options.max_new_tokens, temperature=options.temperature, seed=options.seed)

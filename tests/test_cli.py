@@ -38,6 +38,13 @@ def test_errors_go_to_stderr_with_status_2(arguments, message, capsys):
     assert message in captured.err and captured.err.startswith("hwlab: ") and captured.out == ""
 
 
+def test_what_generate_needs_is_named_where_it_is_missing():
+    code = "import sys; sys.modules['jax'] = None; from hwlab.cli import main; sys.exit(main(['generate', 'To be']))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "hwlab: hwlab.serving.Engine needs jax: pip install 'hwlab[engine]'\n"
+
+
 def test_an_unknown_command_ends_with_status_2(capsys):
     with pytest.raises(SystemExit) as end:
         main(["chip"])

@@ -17,7 +17,12 @@ __all__ = sorted(_HOME)
 def __getattr__(name):
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    try:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    except ModuleNotFoundError as missing:
+        if missing.name.startswith("hwlab"):
+            raise
+        raise ImportError(f"hwlab.serving.{name} needs {missing.name}: pip install 'hwlab[engine]'") from missing
     globals()[name] = value
     return value
 
