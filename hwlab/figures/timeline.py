@@ -9,7 +9,7 @@ from hwlab.figures.own import Number, Own, Pick
 from hwlab.formula import number, si
 from hwlab.serving.pager import NeverFits, Pager
 from hwlab.serving.priced import Priced
-from hwlab.serving.scheduler import Request, Scheduler
+from hwlab.serving.scheduler import Request, Scheduler, serve
 from hwlab.specs.chips import chip
 from hwlab.specs.models import model
 from hwlab.studies.batching import KINDS, draw_lengths
@@ -162,9 +162,7 @@ def totals(load: Load) -> dict:
     >>> static["steps"], continuous["steps"], static["written"] == continuous["written"]
     (50, 26, True)
     """
-    for frame in _Run(load).frames():  # noqa: B007 (the last one is wanted)
-        pass
-    return frame["totals"]
+    return _Run(load).frames[-1]["totals"]
 
 
 def frames(load: Load) -> Iterator[dict]:
@@ -194,7 +192,7 @@ def frames(load: Load) -> Iterator[dict]:
     [1, 'pdddiiiiiiiiiiiii']
     """
     run = _Run(load)
-    every = list(run.frames())
+    every = run.frames
     every[-1]["says"] += f" {run.verdict()}"
     longest = max(every[-1]["seconds"])
     for frame in every:
@@ -202,7 +200,7 @@ def frames(load: Load) -> Iterator[dict]:
 
 
 class _Run:
-    """A load on its way through a scheduler, with the letters of its timeline."""
+    """A load on its way through a scheduler, with the letters of its timeline: an executor that takes notes."""
 
     def __init__(self, load: Load):
         self.load, self.scheduler = load, load.scheduler()
@@ -210,50 +208,47 @@ class _Run:
         self.cells = dict.fromkeys(range(1, len(load.requests) + 1), "")
         self.furthest = dict.fromkeys(self.cells, 0)
         self.last: dict[int, float] = {}
-        self.seconds: list[float] = []
+        self.swapped: set[int] = set()
+        self.waits: list[float] = []
+        self.seconds: list[float] = []  # as far as a bar can show
         self.totals = _Totals()
+        self.frames: list[dict] = []
+        serve(load.arrivals(), self.scheduler, self, after=self.after)
 
-    def frames(self):
-        arriving = self.load.arrivals()
-        now, swapped, waits = 0.0, set(), []
-        while True:
-            while arriving and arriving[0].arrival_s <= now:
-                self.scheduler.add(arriving.pop(0))
-            step = self.scheduler.step()
-            if step is None:
-                if not arriving:
-                    return
-                now = arriving[0].arrival_s
-                continue
-            if len(self.seconds) == MOST_STEPS:
-                raise ValueError(
-                    f"this schedule has more than {MOST_STEPS} steps, and no more are shown; take fewer requests, "
-                    "shorter answers or a larger budget"
-                )
-            took = self.executor.run(step)
-            now += took
-            running, waiting = self.scheduler.running, self.scheduler.waiting
-            held = self.load.num_blocks - self.scheduler.pager.num_free
-            swapped = (swapped | {move.id for move in step.swap_out}) - {move.id for move in step.swap_in}
-            letters = self.letters(step, running, waiting, swapped)
-            for id in self.cells:
-                self.cells[id] += letters.get(id, " ")
-            self.count(step, took, now, waits)
-            ended = [done.id for done in self.scheduler.finish(step)]
-            self.totals.ended += len(ended)
-            yield {
-                "says": self.says(step, took, letters, ended),
-                "arithmetic": self.arithmetic(step, took),
+    def run(self, step):
+        if len(self.frames) == MOST_STEPS:
+            raise ValueError(
+                f"this schedule has more than {MOST_STEPS} steps, and no more are shown; take fewer requests, "
+                "shorter answers or a larger budget"
+            )
+        self.took = self.executor.run(step)
+        self.held = self.load.num_blocks - self.scheduler.pager.num_free
+        self.now_letters = self.letters(step)
+        for id in self.cells:
+            self.cells[id] += self.now_letters.get(id, " ")
+        return self.took
+
+    def after(self, step, now, finished):
+        self.count(step, now)
+        ended = [done.id for done in finished]
+        self.totals.ended += len(ended)
+        self.frames.append(
+            {
+                "says": self.says(step, ended),
+                "arithmetic": self.arithmetic(step),
                 "rows": [[id, cells.rstrip()] for id, cells in self.cells.items()],
                 "seconds": [*self.seconds],
-                "blocks": [held, self.load.num_blocks],
+                "blocks": [self.held, self.load.num_blocks],
                 "batch": self.load.max_batch,
                 "totals": {name: getattr(self.totals, name) for name in _Totals.__slots__},
             }
+        )
 
-    def letters(self, step, running, waiting, swapped):
+    def letters(self, step):
+        running, waiting = self.scheduler.running, self.scheduler.waiting
+        self.swapped = (self.swapped | {move.id for move in step.swap_out}) - {move.id for move in step.swap_in}
         letters = dict.fromkeys(running, "i") | dict.fromkeys(waiting, "w")
-        letters |= dict.fromkeys(swapped, "s") | dict.fromkeys(step.decode, "d")
+        letters |= dict.fromkeys(self.swapped, "s") | dict.fromkeys(step.decode, "d")
         for id, start, tokens in step.prefill:
             again = max(0, min(self.furthest[id], start + tokens) - start)
             letters[id] = "x" if again else "p"
@@ -266,9 +261,9 @@ class _Run:
             letters |= {id: "w" for id, letter in letters.items() if letter == "i"}
         return letters
 
-    def count(self, step, took, now, waits):
+    def count(self, step, now):
         totals = self.totals
-        self.seconds.append(round(took, 6))  # as far as a bar can show
+        self.seconds.append(round(self.took, 6))
         totals.steps += 1
         totals.seconds = now
         totals.written += len(step.draws)
@@ -278,12 +273,12 @@ class _Run:
             if id in self.last:
                 totals.longest_gap_s = max(totals.longest_gap_s, now - self.last[id])
             else:
-                waits.append(now - self.load.requests[id - 1][2])
-                totals.first_s = sum(waits) / len(waits)
+                self.waits.append(now - self.load.requests[id - 1][2])
+                totals.first_s = sum(self.waits) / len(self.waits)
             self.last[id] = now
 
-    def says(self, step, took, letters, ended):
-        by = {letter: [id for id, found in letters.items() if found == letter] for letter in _STATES}
+    def says(self, step, ended):
+        by = {letter: [id for id, found in self.now_letters.items() if found == letter] for letter in _STATES}
         parts = []
         if step.prefill:
             tokens = sum(chunk.tokens for chunk in step.prefill)
@@ -292,7 +287,7 @@ class _Run:
             parts.append(f"{_counted(tokens)} {kind} {'by' if kind == 'lost' else 'of'} {whose}")
         if step.decode:
             parts.append(f"a token for {_listed(sorted(step.decode))}")
-        said = [f"Step {step.number + 1} ({si(took, 's')}): {' and '.join(parts)}."]
+        said = [f"Step {step.number + 1} ({si(self.took, 's')}): {' and '.join(parts)}."]
         rest = []
         if by["i"]:
             rest.append(
@@ -321,18 +316,18 @@ class _Run:
             said.append(f"Room was made {_times(totals.preempted)}, and {what}.")
         rival = "continuous" if load.policy == "static" else "static"
         try:
-            other = _steps(replace(load, policy=rival))
+            other = _Run(replace(load, policy=rival)).totals.steps
         except ValueError:
             return " ".join(said)
         said.append(f"{rival.capitalize()} batching takes {other} steps.")
         return " ".join(said)
 
-    def arithmetic(self, step, took):
+    def arithmetic(self, step):
         totals = self.totals
         work = self.executor.work_done
         lines = [
             f"this step: {_counted(step.tokens)}, {si(work.memory_bytes, 'B')} and {si(work.flop, 'FLOP')},"
-            f" so {si(took, 's')}",
+            f" so {si(self.took, 's')}",
             f"{totals.written:,} tokens in {totals.steps} steps: {number(totals.written / totals.steps)} a step,"
             f" of {self.load.max_batch} rows",
             f"longest wait between two tokens of an answer: {si(totals.longest_gap_s, 's')}",
@@ -340,14 +335,6 @@ class _Run:
         if self.last:
             lines.append(f"mean wait for the first token: {si(totals.first_s, 's')} over {len(self.last)}")
         return lines
-
-
-def _steps(load: Load) -> int:
-    """How many steps a load takes."""
-    run, steps = _Run(load), 0
-    for frame in run.frames():
-        steps = frame["totals"]["steps"]
-    return steps
 
 
 def _s(verb, of):

@@ -24,7 +24,7 @@ computes them, the simulator prices them.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from numbers import Real
@@ -110,7 +110,10 @@ class Chunk(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Blocks of a sequence that go to the other memory, or come from there: `source` to `target`, in pairs."""
+    """Blocks of a sequence that go to the other memory, or come from there: `source` to `target`, in pairs.
+
+    Blocks that the prefix cache still has need not come back, so there may be none.
+    """
 
     id: Hashable
     source: tuple[int, ...]
@@ -680,8 +683,7 @@ class Scheduler:
         there = opened.found // size  # blocks that the prefix cache still has come from nowhere
         source = self.host.table(sequence.id)[there:]
         target = self.pager.table(sequence.id)[there : there + len(source)]
-        if source:
-            step.swap_in.append(Move(sequence.id, source, target))
+        step.swap_in.append(Move(sequence.id, source, target))
         self.host.free(sequence.id)
         sequence.swapped = False
         if sequence.decoding:
@@ -804,13 +806,21 @@ class Served:
         return None if self.tokens < 2 else (self.last_s - self.first_s) / (self.tokens - 1)
 
 
-def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor) -> list[Served]:
+def serve(
+    requests: Iterable[Request],
+    scheduler: Scheduler,
+    executor: Executor,
+    *,
+    after: Callable[[Step, float, list[Finished]], None] | None = None,
+) -> list[Served]:
     """Drive `scheduler` until all `requests` are answered or refused. The clock lives here and only here.
 
     Parameters
     ----------
     requests : iterable of Request
         In order of arrival.
+    after : callable, optional
+        Called after each step with the step, the time at its end in seconds, and the sequences that ended with it.
 
     Returns
     -------
@@ -873,7 +883,8 @@ def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor)
         now += seconds
         for id in step.draws:
             first.setdefault(id, now)
-        for done in scheduler.finish(step):
+        finished = scheduler.finish(step)
+        for done in finished:
             at = place.pop(done.id)
             served[at] = replace(
                 served[at],
@@ -884,3 +895,5 @@ def serve(requests: Iterable[Request], scheduler: Scheduler, executor: Executor)
                 found=done.found,
                 preemptions=done.preemptions,
             )
+        if after is not None:
+            after(step, now, finished)

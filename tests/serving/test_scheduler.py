@@ -354,6 +354,19 @@ def test_what_is_no_token_id_is_not_taken_from_an_executor(token, error, says):
     assert scheduler.tokens("a") == [1, 2, 5]
 
 
+def test_who_serves_is_told_of_each_step_its_end_and_who_ended_with_it():
+    told = []
+    requests = [Request(id="a", prompt=5, max_new_tokens=1), Request(id="b", prompt=1, max_new_tokens=2, arrival_s=3.0)]
+    served = serve(
+        requests,
+        Scheduler(Pager(8, 4)),
+        Counter(0.5),
+        after=lambda step, now, finished: told.append((step.number, now, [done.id for done in finished])),
+    )
+    assert told == [(0, 0.5, ["a"]), (1, 3.5, []), (2, 4.0, ["b"])]
+    assert [s.last_s for s in served] == [0.5, 4.0]
+
+
 def test_two_requests_of_one_id_one_after_the_other_are_two():
     requests = [Request(id="a", prompt=5, max_new_tokens=n, arrival_s=at) for n, at in ((2, 0.0), (3, 50.0))]
     served = serve(requests, Scheduler(Pager(8, 4)), Counter())
@@ -422,6 +435,20 @@ def test_a_fork_goes_on_from_where_its_parent_stands_in_the_same_blocks():
         static = Scheduler(Pager(8, 4), policy="static")
         static.add(REQUEST)
         static.fork(0, 1)
+
+
+def test_a_fork_has_made_room_for_nobody_yet():
+    scheduler = Scheduler(Pager(4, 2), max_batch=2)
+    scheduler.add(Request(id="low", prompt=2, max_new_tokens=6, priority=1))
+    scheduler.finish(scheduler.step())
+    scheduler.add(Request(id="high", prompt=2, max_new_tokens=6))
+    ended = {}
+    while step := scheduler.step():
+        ended |= {done.id: done.preemptions for done in scheduler.finish(step)}
+        if "high" in ended and "twin" not in (*ended, *scheduler.running, *scheduler.waiting):
+            scheduler.fork("low", "twin")
+            scheduler.cancel("low")
+    assert ended == {"high": 0, "twin": 0}
 
 
 def test_a_stall_names_its_cause():
