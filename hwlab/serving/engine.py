@@ -762,6 +762,7 @@ def _judge(logits, guessed, opinions, decode, kind):
     at = lambda x: jnp.take_along_axis(x, right[:, None, None], axis=1)[:, 0]  # noqa: E731
     refused = (right < decode.room)[:, None]
     left = jnp.where(refused, jnp.maximum(at(target) - at(jnp.pad(draft, ((0, 0), (0, 1), (0, 0)))), 0), at(target))
+    left = jnp.where(left.max(axis=-1, keepdims=True) > 0, left, at(target))  # rounding may leave nothing
     behind = _draw(left, _uniform(decode.draw.seed, decode.starts + 1 + right, _TARGET, left.dtype))
     tokens = jnp.where(jnp.arange(places) < right[:, None], jnp.pad(guessed, ((0, 0), (0, 1))), behind[:, None])
     return tokens, right

@@ -62,7 +62,13 @@ class Priced:
     def work(self, step: Step) -> Work:
         """What the step asks of each chip; rows that idle compute for nobody, and compute.
 
-        A step is priced once, in order: the executor remembers how long each sequence has become.
+        A step is priced once, in order: the executor remembers how long each sequence has become. Guesses are priced as
+        the target's work; whoever says how many are right notes it in `Step.accepted` before.
+
+        Raises
+        ------
+        LookupError
+            If a sequence is carried on of which no prompt was priced: a fork.
         """
         model, flop, cache = self.model, step.idle * self.model.flop_per_token(1), 0.0
         drawn = set(step.draws)
@@ -71,9 +77,12 @@ class Priced:
             self._length[id] = start + tokens
             cache += model.kv_bytes_read(start + tokens, "bf16")
         for id in step.decode:
-            length = self._length[id] = self._length[id] + 1
-            flop += model.flop_per_token(length)
-            cache += model.kv_bytes_read(length, "bf16")
+            if id not in self._length:
+                raise LookupError(f"no step so far computed a prompt of sequence {id!r}; a fork cannot be priced")
+            before, judged = self._length[id], 1 + step.guesses.get(id, 0)
+            flop += model.flop(judged, before, head_tokens=judged)
+            cache += model.kv_bytes_read(before + judged, "bf16")
+            self._length[id] = before + 1 + step.accepted.get(id, 0)
         rows = step.tokens + step.idle
         read = model.weight_bytes_read(rows, self.dtype) if rows else 0
         return Work(flop=flop / self.chips, memory_bytes=(read + cache) / self.chips, layers=model.num_layers)

@@ -83,7 +83,9 @@ def judge(
     _check(guesses, draft, target)
     for i, guess in enumerate(guesses):
         if uniform() * draft[i][guess] >= target[i][guess]:
-            return Round(i, (*guesses[:i], draw(residual(draft[i], target[i]), uniform())))
+            left = residual(draft[i], target[i])
+            left = left if any(left) else target[i]  # rounding left nothing between two that are nearly equal
+            return Round(i, (*guesses[:i], draw(left, uniform())))
     return Round(len(guesses), (*guesses, draw(target[-1], uniform())))
 
 

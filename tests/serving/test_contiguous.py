@@ -58,6 +58,24 @@ def test_what_a_run_holds_by_hand():
     }
 
 
+def test_nothing_is_reserved_beyond_the_longest():
+    pool = Contiguous(512, reserve="power of two", longest=410)
+    pool.open("a", 300, answer=100)  # 300 + 128 would be 428
+    assert pool.waste() == Waste(tokens=300, reserved=100, internal=10, external=102, cached=0, free=0)
+
+
+def test_the_lowest_run_is_taken_so_that_others_join():
+    pool = Contiguous(64, reserve="oracle", longest=64)
+    for name in "abcd":
+        pool.open(name, 15, answer=1)
+    pool.free("b")
+    pool.free("d")
+    pool.open("e", 15, answer=1)  # where b was
+    pool.free("c")
+    pool.open("f", 31, answer=1)  # where c and d were
+    assert pool.num_free == 0
+
+
 def test_free_slots_that_lie_apart_serve_no_long_sequence():
     pool = Contiguous(16, reserve="oracle", longest=16)
     for name in "abcd":

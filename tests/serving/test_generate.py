@@ -306,6 +306,16 @@ def test_guesses_are_judged_as_the_rule_in_plain_python_judges_them():
         assert (expected.accepted, expected.tokens) == (taken, tuple(tokens[row, : taken + 1].tolist()))
 
 
+def test_a_refusal_that_leaves_nothing_draws_from_the_target():
+    """The draft gave token 0 less than rounding tells from nothing, and guessed it; the target never writes it."""
+    logits = jnp.array([[[-np.inf, 1.0, -np.inf]] * 2])
+    draft, guessed = jnp.array([[[1e-30, 1.0, 0.0]]]), jnp.array([[0]])
+    one = np.zeros(1, np.int32)
+    decode = _Decode(one, one, one + 1, np.zeros((1, 1), np.int32), None, _draws([Sampling(1.0)], 1))
+    tokens, right = _judge(logits, guessed, draft, decode, "plain")
+    assert (int(right[0]), int(tokens[0, 0])) == (0, 1)
+
+
 def test_what_is_written_with_guesses_is_distributed_as_without():
     """Chi-square at 0.001 on the second and third token of 4096 answers to one prompt, 121 cells.
 

@@ -111,6 +111,20 @@ def test_one_verdict_gives_each_token_the_target_s_probability(a, b):
     assert out == pytest.approx(target, abs=0.01)
 
 
+def test_a_guess_that_the_target_rules_out_is_refused_whatever_is_drawn():
+    assert judge([1], [[0.5, 0.5]], [[1.0, 0.0]] * 2, lambda: 0.0) == Round(0, (0,))
+
+
+def test_a_refusal_between_two_that_rounding_makes_equal_draws_from_the_target():
+    assert judge([0], [[1e-308, 1.0]], [[0.0, 1.0]] * 2, lambda: 1 - 1e-12) == Round(0, (1,))
+
+
+def test_rounding_never_draws_what_has_no_weight():
+    weights = [0.0, 0.9582093798172728, 0.1403685900763948, 0.02361614713882554]  # more than their sum is left over
+    assert draw(weights, 1 - 2**-53) == 3
+    assert draw([*weights, 0.0], 1 - 2**-53) == 3
+
+
 def test_acceptance_is_the_share_of_guesses_that_are_taken():
     draft, target = [0.6, 0.3, 0.1], [0.2, 0.3, 0.5]
     uniform = random.Random(0).random
