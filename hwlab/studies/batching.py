@@ -77,7 +77,7 @@ def steps_taken(lengths: Sequence[int], batch: int, *, policy: str, while_waitin
     steps = tokens = begun = 0
     while (step := scheduler.step()) is not None:
         begun += len(step.prefill)  # a prompt of one token is computed at once
-        if while_waiting and begun == len(lengths) and (policy != "static" or step.prefill):
+        if while_waiting and begun == len(lengths):
             break
         steps, tokens = steps + 1, tokens + len(step.draws)
         scheduler.finish(step)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hwlab.costs.utilization import hfu, mbu, mfu
+from hwlab.costs.utilization import hfu, mbu, mfu, parity
 from hwlab.specs.chips import chip, chips
 from hwlab.specs.models import model
 
@@ -88,3 +88,9 @@ def test_a_missing_peak_or_bandwidth_is_named():
     nameless = next(c for c in chips() if c.memory_bytes_per_s is None)
     with pytest.raises(ValueError, match="no published memory bandwidth"):
         mbu(1.0, 1.0, chip=nameless)
+
+
+def test_the_faster_chip_is_as_fast_at_a_lower_share():
+    a100, h100 = chip("a100-sxm-80gb"), chip("h100-sxm")
+    assert parity(0.5, chip=h100, than=a100, dtype="bf16") == pytest.approx(0.5 * 312 / 989.4)
+    assert parity(0.5, chip=a100, than=h100, dtype="bf16") == pytest.approx(0.5 * 989.4 / 312)  # above 1: it cannot

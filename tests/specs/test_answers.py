@@ -14,6 +14,7 @@ def test_slices_give_the_published_mean_median_and_longest(id, mean, half, longe
     assert found.slices[-1][0] == 1 and [*found.slices] == sorted(found.slices)
     assert found.at(0.49) <= half <= found.at(0.51)
     assert found.at(1) <= longest
+    assert found.at(found.slices[0][0]) == found.slices[1][1]  # the end of a slice is the beginning of the next
 
 
 def test_an_unknown_trace_names_the_nearest():
