@@ -1,6 +1,7 @@
 """The pager beside a model simple enough to check by eye, under long random histories."""
 
 import random
+from array import array
 
 import pytest
 from hypothesis import strategies as st
@@ -152,6 +153,17 @@ def test_a_forced_collision_is_never_shared(salts, monkeypatch):
     pager = Pager(8, 2)
     opened(pager, "a", [1, 2, 3], salt=salts[0])
     assert opened(pager, "b", [1, 2, 3], salt=salts[1]) == (2 if salts[0] == salts[1] else 0)
+
+
+def test_what_stands_behind_a_collision_is_not_found_behind_the_other_beginning(monkeypatch):
+    true = module._digest
+    first = (array("q", [1, 2]).tobytes(), array("q", [3, 4]).tobytes())
+    monkeypatch.setattr(module, "_digest", lambda before, tokens: b"x" if tokens in first else true(before, tokens))
+    pager = Pager(16, 2)
+    opened(pager, "a", [1, 2, 9])
+    opened(pager, "b", [3, 4, 5, 6, 9])
+    assert opened(pager, "c", [1, 2, 5, 6, 9]) == 0  # 5 and 6 were computed behind 3 and 4
+    assert opened(pager, "d", [3, 4, 5, 6, 9]) in (0, 4)
 
 
 def test_polynomial_neighbours_do_not_hit():
