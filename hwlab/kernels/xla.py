@@ -547,7 +547,8 @@ def _written(op, ops, program):
         return op.nbytes
     scope = program.computations[op.attribute("calls")]
     root = next(o for o in scope.values() if o.root)
-    parts = [scope[name] for name in root.operands] if root.opcode == "tuple" else [root]
+    # a reduction that gives two arrays, as that behind an argmax, is a root of its own
+    parts = [scope[name] for name in root.operands] if root.opcode == "tuple" else [root] * len(op.arrays)
     written = 0
     for part, array in zip(parts, op.arrays, strict=True):
         while part.opcode in ("bitcast", "reshape"):

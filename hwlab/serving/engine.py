@@ -49,11 +49,19 @@ class StepRecord:
     start_s, seconds : float
         On this machine's clock, from the engine's beginning; `seconds` has the compiling in it.
     prefill_tokens : int
-        Tokens of prompts that it computed.
+        Tokens of prompts that it computed, and of what sequences had that lost their blocks.
+    prefill_sequences : int
+        Sequences whose tokens these are.
+    recomputed_tokens : int
+        Those among them that had been computed before.
     decode_sequences : int
         Answers that it carried on.
     idle : int
         Rows of a static batch whose answer had ended.
+    waiting : int
+        Requests that had not begun, or had lost their blocks, while it ran.
+    preempted : int
+        Sequences that lost their blocks to make room for it.
     tokens : int
         Tokens that it drew.
     guesses, accepted : int
@@ -61,9 +69,14 @@ class StepRecord:
     context_tokens : int
         Tokens in the cache of all of its sequences, those that it wrote among them.
     flop : float
-        FLOP that the model needs for it, nothing padded or idle counted; those of a draft model too.
+        FLOP that the model needs for it, nothing padded, idle or computed again counted; those of a draft model too.
+    hardware_flop : float
+        FLOP that its program carried out, all of that counted: rows and places that were filled up, scores of attention
+        that the mask then hides, and what several devices compute alike.
     weight_bytes, kv_bytes : float
         Bytes of weights and of cache that it must read, once each; those of a draft model, once a guess, too.
+    devices : int
+        That shared it.
     compiled : bool
         Whether a program was compiled in it.
     """
@@ -72,15 +85,21 @@ class StepRecord:
     start_s: float
     seconds: float
     prefill_tokens: int
+    prefill_sequences: int
+    recomputed_tokens: int
     decode_sequences: int
     idle: int
+    waiting: int
+    preempted: int
     tokens: int
     guesses: int
     accepted: int
     context_tokens: int
     flop: float
+    hardware_flop: float
     weight_bytes: float
     kv_bytes: float
+    devices: int
     compiled: bool
 
 
@@ -298,7 +317,7 @@ class Engine:
         """
         start, programs = time.perf_counter(), len(_TRACED)
         self._move(step)
-        accepted = 0
+        accepted, decode, prefill = 0, None, None
         if step.tokens:
             usual = Sampling()
             going, coming = (
@@ -323,7 +342,7 @@ class Engine:
                 if chunk.id in draws:
                     self._note(step, chunk.id, [int(firsts[row])])
         end = time.perf_counter()
-        self._record(step, start, end, accepted, compiled=len(_TRACED) > programs)
+        self._record(step, start, end, accepted, decode, prefill, compiled=len(_TRACED) > programs)
         return end - start
 
     def _move(self, step):
@@ -416,17 +435,19 @@ class Engine:
     def _text(self, ids) -> str:
         return "" if self.model.tokenizer is None else self.model.tokenizer.decode(ids)
 
-    def _record(self, step, start, end, accepted, *, compiled):
+    def _record(self, step, start, end, accepted, going, coming, *, compiled):
         decode = np.array([self.pager.length(id) - 1 for id in step.decode], float)  # tokens before the step
         judged = np.array([1 + step.guesses.get(id, 0) for id in step.decode], float)
         before = np.array([chunk.start for chunk in step.prefill], float)
         new = np.array([chunk.tokens for chunk in step.prefill], float)
+        again = np.array([step.recomputed.get(chunk.id, 0) for chunk in step.prefill], float)
         draws = set(step.draws)
         heads = np.array([chunk.id in draws for chunk in step.prefill], float)
         flop = weights = cache = 0.0
         for i, model in enumerate(self._models):
             spec, passes = model.spec, 1 if i == 0 or not step.decode else 1 + self.guesses
-            flop += float(np.sum(spec.flop(judged, decode, judged)) + np.sum(spec.flop(new, before, heads)))
+            flop += float(np.sum(spec.flop(judged, decode, judged)))
+            flop += float(np.sum(spec.flop(new - again, before + again, heads if i == 0 else 0 * heads)))
             if step.tokens:
                 weights += passes * float(spec.weight_bytes_read(step.tokens / passes, self._bytes))
             cache += passes * float(np.sum(spec.kv_bytes_read(decode + judged / passes, self._bytes)))
@@ -437,18 +458,41 @@ class Engine:
                 start_s=start - self._start,
                 seconds=end - start,
                 prefill_tokens=int(new.sum()),
+                prefill_sequences=len(step.prefill),
+                recomputed_tokens=int(again.sum()),
                 decode_sequences=len(step.decode),
                 idle=step.idle,
+                waiting=len(self.scheduler.waiting),
+                preempted=len(step.preempted),
                 tokens=sum(map(len, step.output.values())),
                 guesses=sum(step.guesses.values()),
                 accepted=accepted,
                 context_tokens=int(decode.sum() + len(decode) + before.sum() + new.sum()),
                 flop=flop,
+                hardware_flop=self._carried_out(going, coming),
                 weight_bytes=weights,
                 kv_bytes=cache,
-                compiled=compiled,
+                devices=1 if self._mesh is None else self._mesh.size,
+                # told by `jax.disable_jit` to compile nothing, JAX runs the function that it would else trace once
+                compiled=compiled and not jax.config.jax_disable_jit,
             )
         )
+
+    def _carried_out(self, going, coming) -> float:
+        """FLOP of a step's program, on all devices: of every place of its arrays, whoever needs it."""
+        flop, devices = 0.0, 1 if self._mesh is None else self._mesh.size
+        for i, config in enumerate(self._configs):
+            spec = self._models[i].spec
+            head = devices * (spec.flop(1) - spec.flop(1, 0, 0))  # the table of tokens is whole on each device
+            copies = 1 if _divides(devices, config) else devices
+            for rows, places, heads in (
+                (going, 1 + self.guesses, 1 + self.guesses),
+                (coming, 0 if coming is None else coming.tokens.shape[1], i == 0),  # the draft draws behind no prompt
+            ):
+                if rows is not None:
+                    seen = rows.tables.shape[1] * self.pager.block_tokens
+                    flop += rows.starts.size * float(copies * places * spec.flop(1, seen - 1, 0) + heads * head)
+        return flop
 
     # --- answers ---------------------------------------------------------------------------------------------
 

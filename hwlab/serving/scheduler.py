@@ -148,6 +148,9 @@ class Step:
         Rows of a static batch whose sequence has ended.
     preempted : list
         Sequences that lost their blocks to make room for this step.
+    recomputed : dict
+        By sequence of `prefill`, how many of the first tokens of its piece had been computed before, in blocks that it
+        lost. Where it names none, there are none.
     output : dict
         The executor's: the token id drawn, by sequence; with guesses, a sequence of ids: those that were right and the
         one behind them. An executor that only counts leaves it empty.
@@ -167,6 +170,7 @@ class Step:
     draws: list[Hashable] = field(default_factory=list)
     idle: int = 0
     preempted: list[Hashable] = field(default_factory=list)
+    recomputed: dict[Hashable, int] = field(default_factory=dict)
     output: dict[Hashable, int | Sequence[int]] = field(default_factory=dict)
     accepted: dict[Hashable, int] = field(default_factory=dict)
     ended: set[Hashable] = field(default_factory=set)
@@ -462,6 +466,10 @@ class Scheduler:
             *(chunk.id for chunk in step.prefill if chunk.start + chunk.tokens == self._by_id[chunk.id].known),
             *step.decode,
         ]
+        for chunk in step.prefill:
+            before = self._by_id[chunk.id].furthest - chunk.start
+            if before > 0:
+                step.recomputed[chunk.id] = min(before, chunk.tokens)
         self._open = step
         return step
 

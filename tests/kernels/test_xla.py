@@ -77,6 +77,12 @@ def test_what_is_donated_is_updated_in_place():
     assert kept.bytes_after > 2 * 4096 * 64 * 4  # the cache is copied first
 
 
+def test_a_fused_reduction_to_two_arrays_writes_both():
+    """An argmax carries the largest value along with its place."""
+    (kernel,) = compiled(lambda x: jnp.argmax(x * x, axis=1), jax.ShapeDtypeStruct((8, 64), "float32")).kernels[:1]
+    assert kernel.bytes == 8 * 64 * 4 + 8 * (4 + 4)
+
+
 def test_compiles_are_counted_one_a_shape():
     double = jax.jit(lambda x: x + x)
     with count_compiles() as first:

@@ -145,6 +145,7 @@ class Model:
         self.store = Store(scheduler.pager)
         self.host = scheduler.host and Store(scheduler.host)
         self.steps, self.chance = [], random.Random(seed)
+        self.reach: dict = {}  # by sequence, how many of its first tokens have been in blocks of its
 
     def run(self, step):
         self.steps.append(step)
@@ -160,6 +161,8 @@ class Model:
         pieces = list(step.prefill)
         pieces += [Chunk(id, len(tokens[id]) - 1, 1) for id in step.decode]
         assert len(tokens) == len(pieces), "a sequence twice in a step"
+        again = {chunk.id: min(self.reach.get(chunk.id, 0) - chunk.start, chunk.tokens) for chunk in step.prefill}
+        assert step.recomputed == {id: n for id, n in again.items() if n > 0}, "tokens computed again and not counted"
         for id, start, count in pieces:
             self.store.write(id, tokens[id][start : start + count], start)
         for id, start, count in pieces:
@@ -168,6 +171,8 @@ class Model:
             assert (start + count == len(known)) == (id in step.draws)
             if id in step.draws:
                 step.output[id] = self.draw(step, id, known)
+            right = len(step.output[id]) - 1 if id in step.guesses else 0
+            self.reach[id] = max(self.reach.get(id, 0), start + count + right)
         return self.slow * (1 + step.tokens / 8)
 
     def draw(self, step, id, known):
@@ -227,6 +232,7 @@ def scheduled(operations, *, seed):
                 name += 1
                 parent = draw.choice(list(asked))
                 scheduler.fork(parent, name)
+                model.reach[name] = model.reach.get(parent, 0)
                 asked[name] = asked[parent]
             elif step := scheduler.step():
                 model.run(step)

@@ -154,6 +154,7 @@ def met(runs, policy, draft="none"):
     assert any(step.prefill and step.decode for step in steps) == (policy != "static")
     assert any(chunk.start for step in steps for chunk in step.prefill)  # found in the prefix cache, or a later piece
     records = [record for run in runs for record in run.engine.log]
+    assert all(record.hardware_flop >= record.flop for record in records)
     assert any(record.accepted for record in records) == (draft != "none")
     assert any(record.accepted < record.guesses for record in records) == (draft != "none")
 

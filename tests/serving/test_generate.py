@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jax
@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from hwlab.kernels.checkpoints import characters
+from hwlab.kernels.xla import compiled
 from hwlab.serving import NeverFits, Request, Scheduler, serve
 from hwlab.serving import engine as module
 from hwlab.serving.engine import Engine, _Decode, _draws, _judge, _probabilities, _uniform
@@ -386,8 +387,63 @@ def test_the_log_counts_what_the_model_needs():
     )
     assert decode.kv_bytes == 13 * spec.kv_bytes_per_token("fp32")
     assert fresh.log[3].prefill_tokens == 4 + 3  # a block of "bad face" was found; a token at least is computed
+    assert {(r.recomputed_tokens, r.preempted, r.waiting, r.devices) for r in fresh.log} == {(0, 0, 0, 1)}
     assert [r.compiled for r in fresh.log[3:]] == [False] * 3
     assert all(a.start_s + a.seconds <= b.start_s for a, b in zip(fresh.log, fresh.log[1:], strict=False))
+
+
+def test_tokens_computed_again_are_work_for_the_hardware_and_none_for_the_model():
+    """Two answers grow beyond two blocks of 4 in a pool of 5: the second gives way, and loses its last block for good.
+
+    It had computed 8 tokens and drawn a ninth; 4 are found again, 4 computed again, and the ninth is new.
+    """
+    prompts, options = ([1, 2, 3, 4, 5], [6, 7, 8, 9, 1]), {"block_tokens": 4, "num_blocks": 5}
+    fresh = Engine(model(), max_batch=2, **options)
+    fresh.generate(prompts, max_new_tokens=9)
+    (lost,), (again,) = ([r for r in fresh.log if r.preempted], [r for r in fresh.log if r.recomputed_tokens])
+    assert (lost.number, lost.preempted, lost.waiting, lost.prefill_tokens) == (4, 1, 1, 0)
+    assert (again.number, again.prefill_sequences, again.prefill_tokens, again.recomputed_tokens) == (9, 1, 5, 4)
+    assert again.flop == fresh.spec.flop(1, 8) < fresh.spec.flop(5, 4) < again.hardware_flop
+    alone = Engine(model(), max_batch=1, **options)
+    alone.generate(prompts, max_new_tokens=9)
+    assert sum(r.flop for r in fresh.log) == pytest.approx(sum(r.flop for r in alone.log))
+
+
+@pytest.mark.parametrize("policy", ["static", "chunked"])
+@pytest.mark.parametrize("draft", [None, "model", "look-up"])
+def test_what_a_program_carries_out_is_what_its_compiler_counts(policy, draft, monkeypatch):
+    """The FLOP of all matrix products in the programs that XLA made of these steps."""
+    kept, run = [], module._pass
+
+    def keeping(weights, pools, decode, prefill, **static):
+        kept.append((decode, prefill, static))
+        return run(weights, pools, decode, prefill, **static)
+
+    small = checkpoint(layers=1, seed=1, dtype="float32", stop_ids=())
+    monkeypatch.setattr(module, "_pass", keeping)
+    options = {"block_tokens": 4, "max_batch": 4, "max_tokens": 16, "policy": policy}
+    fresh = Engine(model(), draft=small if draft == "model" else draft, guesses=2, **options)
+    requests = [Request(id=i, prompt=[i + 1] * (3 + i), max_new_tokens=2 + 4 * (i % 2)) for i in range(5)]
+    serve(requests, fresh.scheduler, fresh)
+    counted = {}
+    for (decode, prefill, static), record in zip(kept, fresh.log, strict=True):
+        if draft == "model" and prefill is not None:
+            continue  # of the draft's pass over a prompt XLA leaves out what nobody reads
+        arrays = fresh._weights, fresh._pools, decode, prefill
+        key = str(jax.tree.map(np.shape, arrays[2:]))
+        if key not in counted:
+            counted[key] = compiled(partial(run.__wrapped__, **static), *arrays).flop
+        assert record.hardware_flop == counted[key] >= record.flop > 0
+    assert len(counted) > (draft != "model")
+
+
+def test_a_step_that_nothing_was_compiled_for_says_so():
+    fresh = Engine(checkpoint(layers=1, dtype="float32", stop_ids=()), block_tokens=4, max_batch=1)
+    with jax.disable_jit():
+        (apart,) = fresh.generate([[1, 2, 3]], max_new_tokens=2)
+    assert [r.compiled for r in fresh.log] == [False, False]
+    assert fresh.generate([[1, 2, 3]], max_new_tokens=2)[0].ids == apart.ids
+    assert [r.compiled for r in fresh.log[2:]] == [True, True]
 
 
 @pytest.mark.parametrize("policy", ["static", "continuous", "chunked"])

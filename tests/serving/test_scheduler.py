@@ -87,6 +87,7 @@ def test_the_workloads_above_meet_what_they_are_to_test():
         steps = [step for _, model in runs for step in model.steps]
         assert any(s.found for served, _ in runs for s in served), name
         assert any(step.preempted for step in steps) == (name != "static"), name
+        assert any(step.recomputed for step in steps) == (name != "static"), name
         assert any(step.swap_in for step in steps) == ("swap" in name), name
         assert any(step.idle for step in steps) == (name == "static"), name
         assert any(step.prefill and step.decode for step in steps) == (name != "static"), name
