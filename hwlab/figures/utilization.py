@@ -6,16 +6,17 @@ come from `hwlab.specs`, `hwlab.costs` and `hwlab.studies`, or from what is hand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import altair as alt
 
+from hwlab.costs.diagnosis import Diagnosis
 from hwlab.costs.estimate import estimate
 from hwlab.costs.roofline import matmul_bytes, matmul_flop, ridge
 from hwlab.costs.step_split import split_step
-from hwlab.costs.utilization import mbu, mfu
+from hwlab.costs.utilization import mbu, mfu, step_utilizations
 from hwlab.figures.explorer import Axis, Choice, Explorer, Result, Rule, Slider, explore
 from hwlab.figures.tables import Table
 from hwlab.figures.theme import DASHES, SERIES
@@ -469,29 +470,17 @@ def steps_measured(log: Sequence, host: Chip) -> alt.Chart:
     Examples
     --------
     >>> from types import SimpleNamespace as Step
-    >>> step = {"weight_bytes": 1e6, "kv_bytes": 0, "seconds": 1e-3, "compiled": False}
+    >>> step = {"weight_bytes": 1e6, "kv_bytes": 0, "seconds": 1e-3, "tokens": 1}
     >>> log = [Step(number=0, flop=8e7, prefill_tokens=9, **step), Step(number=1, flop=4e6, prefill_tokens=0, **step)]
     >>> host = chip("xeon-8480plus")
     >>> steps_measured(log, host).description
     'The step that reads has an MFU of 1.1 %; the 1 that write have one of 0.056 % and an MBU of 0.33 %, by the median.'
     """
     rows = []
-    for step in log:
-        if step.compiled:
-            continue
-        shares = {
-            "MFU": mfu(step.flop, step.seconds, chip=host, dtype="fp32"),
-            "MBU": mbu(step.weight_bytes + step.kv_bytes, step.seconds, chip=host),
-        }
-        rows += [
-            {
-                "step": step.number,
-                "does": "reads" if step.prefill_tokens else "writes",
-                "measure": name,
-                "share, %": 100 * x,
-            }
-            for name, x in shares.items()
-        ]
+    for step, used in step_utilizations(log, chip=host, dtype="fp32"):
+        does = "reads" if step.prefill_tokens else "writes"
+        for name, share in (("MFU", used.mfu), ("MBU", used.mbu)):
+            rows.append({"step": step.number, "does": does, "measure": name, "share, %": 100 * share})
 
     def middle(does, name):
         found = [row["share, %"] for row in rows if (row["does"], row["measure"]) == (does, name)]
@@ -514,6 +503,32 @@ def steps_measured(log: Sequence, host: Chip) -> alt.Chart:
     return chart.properties(
         description=f"The step that reads has an MFU of {middle('reads', 'MFU')}; the {writing} that write have one of "
         f"{middle('writes', 'MFU')} and an MBU of {middle('writes', 'MBU')}, by the median."
+    )
+
+
+def diagnoses(found: Mapping[str, Diagnosis]) -> Table:
+    """What `hwlab.costs.diagnosis.diagnose` says of several runs, by their names.
+
+    Examples
+    --------
+    >>> from hwlab.costs.diagnosis import Diagnosis
+    >>> shares = {"used": 0.5, "idle": 0.5, "short": 0.0, "queued": 0.0, "unasked": 0.0}
+    >>> print(diagnoses({"run": Diagnosis(steps=9, **shares, preempted=0, recomputed=0.0, longer=None, devices=1.0)}))
+    run  steps  places used  idle  short  read again  step  says the log
+    run  9      50 %         50 %  0 %    0 %         -     static batch, 2 x
+    One load, five ways...
+    """
+    rows = []
+    for name, of in found.items():
+        shares = (of.used, of.idle, of.short, of.recomputed)
+        step = "-" if of.longer is None else f"{number(of.longer, 2)} x"
+        says = "no cause" if of.cause is None else f"{of.cause}, {number(of.factors[of.cause], 2)} x"
+        rows.append([name, str(of.steps), *(f"{number(100 * share, 2)} %" for share in shares), step, says])
+    return Table(
+        ["run", "steps", "places used", "idle", "short", "read again", "step", "says the log"],
+        rows,
+        caption="One load, five ways, on the machine that built this page: shares of places, tokens computed again, a "
+        "step beside that of the run that is well, and the cause that the log names, with the time that it takes.",
     )
 
 

@@ -1,10 +1,14 @@
 """MFU, HFU and MBU: dense peaks, attention included, from measured times."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hwlab.costs.utilization import hfu, mbu, mfu, parity
+from hwlab.costs.utilization import hfu, log_utilization, mbu, mfu, parity, step_utilizations
 from hwlab.specs.chips import chip, chips
 from hwlab.specs.models import model
 
@@ -94,3 +98,100 @@ def test_the_faster_chip_is_as_fast_at_a_lower_share():
     a100, h100 = chip("a100-sxm-80gb"), chip("h100-sxm")
     assert parity(0.5, chip=h100, than=a100, dtype="bf16") == pytest.approx(0.5 * 312 / 989.4)
     assert parity(0.5, chip=a100, than=h100, dtype="bf16") == pytest.approx(0.5 * 989.4 / 312)  # above 1: it cannot
+
+
+# --- from a log ----------------------------------------------------------------------------------------------
+
+
+class Of(NamedTuple):
+    """A step as an engine of anybody's logs it."""
+
+    seconds: float
+    flop: float
+    weight_bytes: float
+    kv_bytes: float
+    tokens: int
+    hardware_flop: float | None = None
+    compiled: bool = False
+
+
+ROUND = replace(H100, name="Round", peak_flop_per_s={"bf16": 1e12}, memory_bytes_per_s=1e11)
+LOG = [
+    Of(9.0, 1e11, 3e10, 0.0, 1, 4e11, compiled=True),
+    Of(1.0, 6e11, 3e10, 1e10, 1, 8e11),
+    Of(4.0, 4e10, 3e10, 3e10, 4, 1.6e11),
+]
+
+
+def test_a_log_is_added_up_before_it_is_divided():
+    """By hand: 640 GFLOP and 100 GB in 5 s at 1000 GFLOP/s and 100 GB/s. The mean of the steps would be 30.5 %."""
+    used = log_utilization(LOG, chip=ROUND, dtype="bf16")
+    assert (used.steps, used.left_out, used.seconds, used.tokens) == (2, 1, 5.0, 5)
+    assert (used.flop, used.hardware_flop, used.nbytes) == (6.4e11, 9.6e11, 1e11)
+    assert (used.mfu, used.hfu, used.mbu) == pytest.approx((640 / 5000, 960 / 5000, 100 / 500))
+    assert used.tokens_per_s == 1.0
+
+
+def test_step_by_step_a_log_keeps_its_records():
+    pairs = step_utilizations(iter(LOG), chip=ROUND, dtype="bf16")
+    assert [record for record, _ in pairs] == LOG[1:]
+    assert [used.mfu for _, used in pairs] == pytest.approx([0.6, 0.01])
+    assert [used.hfu for _, used in pairs] == pytest.approx([0.8, 0.04])
+    assert [used.mbu for _, used in pairs] == pytest.approx([0.4, 0.15])
+    assert [used.steps for _, used in pairs] == [1, 1]
+
+
+def test_steps_that_compiled_count_where_they_are_asked_for():
+    used = log_utilization(LOG, chip=ROUND, dtype="bf16", compiled=True)
+    assert (used.steps, used.left_out, used.seconds, used.flop) == (3, 0, 14.0, 7.4e11)
+    assert len(step_utilizations(LOG, chip=ROUND, dtype="bf16", compiled=True)) == 3
+
+
+def test_several_chips_share_a_log_too():
+    one, four = (log_utilization(LOG, chip=ROUND, dtype="bf16", chips=chips) for chips in (1, 4))
+    assert (four.mfu, four.hfu, four.mbu) == pytest.approx((one.mfu / 4, one.hfu / 4, one.mbu / 4))
+
+
+def test_what_was_carried_out_is_unknown_where_one_step_does_not_say():
+    used = log_utilization([LOG[1], LOG[2]._replace(hardware_flop=None)], chip=ROUND, dtype="bf16")
+    assert used.hfu is used.hardware_flop is None and used.mfu > 0
+
+
+def test_a_step_that_needed_nothing_is_a_step():
+    again = Of(1.0, 0.0, 3e10, 5e9, 0, 3e11)
+    ((_, used),) = step_utilizations([again], chip=ROUND, dtype="bf16")
+    assert (used.mfu, used.hfu, used.tokens_per_s) == (0.0, pytest.approx(0.3), 0.0)
+
+
+@pytest.mark.parametrize("of", [log_utilization, step_utilizations])
+def test_a_log_without_a_step_to_count_says_why(of):
+    with pytest.raises(ValueError, match="the log is empty; give one step"):
+        of([], chip=ROUND, dtype="bf16")
+    with pytest.raises(ValueError, match=r"all 1 steps of the log compiled a program; .*compiled=True"):
+        of(LOG[:1], chip=ROUND, dtype="bf16")
+
+
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [("seconds", 0.0), ("seconds", float("nan")), ("flop", -1.0), ("kv_bytes", float("inf")), ("tokens", -1)],
+)
+def test_a_number_of_the_log_that_cannot_be_is_named_with_its_step(field, bad):
+    with pytest.raises(ValueError, match=f"record 1 of the log: {field} is {bad!r}; give a finite number"):
+        log_utilization([LOG[1], LOG[2]._replace(**{field: bad})], chip=ROUND, dtype="bf16")
+
+
+def test_nobody_carries_out_less_than_was_needed():
+    with pytest.raises(ValueError, match=r"record 0 .*hardware_flop is 500000000000.0 and flop 600000000000.0"):
+        log_utilization([LOG[1]._replace(hardware_flop=5e11)], chip=ROUND, dtype="bf16")
+
+
+def test_a_record_that_lacks_something_is_told_what():
+    with pytest.raises(TypeError, match="record 0 of the log is a SimpleNamespace without kv_bytes, tokens; "):
+        log_utilization([SimpleNamespace(seconds=1.0, flop=1.0, weight_bytes=1.0)], chip=ROUND, dtype="bf16")
+
+
+def test_a_log_asks_of_the_chip_what_mfu_asks():
+    with pytest.raises(ValueError, match="no published fp8 peak"):
+        log_utilization(LOG, chip=ROUND, dtype="fp8")
+    with pytest.raises(ValueError, match="no published memory bandwidth"):
+        log_utilization(LOG, chip=replace(ROUND, memory_bytes_per_s=None), dtype="bf16")
