@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 
 import jax
@@ -98,6 +99,20 @@ def test_a_stream_says_what_generate_says_and_never_a_part_of_a_stop():
     stop = whole.text[4:7]
     pieces = list(engine().stream("abc", max_new_tokens=12, stop=stop))
     assert "".join(pieces) == whole.text[: whole.text.index(stop)]
+
+
+def test_a_stream_never_shows_half_a_character(monkeypatch):
+    ids = engine().generate([[1, 2, 3]], max_new_tokens=12)[0].ids
+    first, second = next(pair for pair in pairwise(ids) if pair[0] != pair[1])
+    letters = {i: bytes([97 + i]) for i in range(VOCAB)} | {first: b"\xc3", second: b"\xa9"}  # together: é
+
+    class Bytes:
+        def decode(self, ids):
+            return b"".join(letters[i] for i in ids).decode("utf-8", errors="replace")
+
+    monkeypatch.setattr(engine(), "model", replace(model(), tokenizer=Bytes()))
+    pieces = list(engine().stream([1, 2, 3], max_new_tokens=12))
+    assert "é" in pieces and "".join(pieces) == Bytes().decode(ids)
 
 
 def test_streams_and_calls_between_share_their_steps_and_disturb_nobody():
@@ -262,6 +277,13 @@ def test_probabilities_are_those_of_the_tokens_that_are_left():
         [1, 0, 0, 0, 0],
     ]
     np.testing.assert_allclose(_probabilities(logits, _draws(samplings, 5), "filtered"), expected, atol=1e-6)
+
+
+def test_top_p_is_reached_by_tokens_that_have_it_exactly():
+    logits = np.log([[0.5, 0.25, 0.125, 0.125]]).astype(np.float32)
+    for top_p, left in ((0.5, 1), (0.75, 2), (0.76, 4)):  # of the last two, which are equal, both stay
+        found = _probabilities(logits, _draws([Sampling(1.0, top_p=top_p)], 1), "filtered")
+        assert int((np.asarray(found) > 0).sum()) == left
 
 
 def test_no_temperature_is_too_low_and_no_top_k_too_large():
