@@ -25,11 +25,20 @@
     return long && wanted.every((word) => inName.some((one) => one.includes(word))) ? 1 : 0;
   }
 
+  // What is called so or begins so, then pages that say so (chapters, labs, the others), then what has the words in it, then
+  // names of the package; these come first for what only a name looks like: kv_bytes, OutOfBlocks.
+  const named = /[\p{L}\d]_|\p{L}\.\p{L}|\p{Ll}\p{Lu}/u.test(query) ? 300 : 0;
+
   // A result is [page, title, anchor, what it is, score, file]; only an object says what it is
-  Scorer.score = ([, title, anchor, about, given]) => {
-    if (!about) return (words(title.split(" > ").at(-1)).join(" ") === asked ? 350 : anchor ? 40 : 60) + given / 10;
+  Scorer.score = ([page, title, anchor, about, given]) => {
+    if (!about) {
+      const chapter = page.startsWith("book/") && /\d/.test(page), lab = page.startsWith("notebooks/");
+      const called = words(title.split(" > ").at(-1));
+      if (called.join(" ") === asked) return 350 + given / 10;
+      return 270 + (chapter ? 20 : lab ? 10 : 0) + (wanted.every((word) => called.includes(word)) ? 10 : 0) - (anchor ? 5 : 0) + given / 10;
+    }
     const fits = fit(title, about), kind = kinds.findIndex((one) => about.startsWith(`${one},`));
-    return fits && (kind < 0 ? 30 * fits : 100 * fits + 50 - 5 * kind) + given / 10;
+    return fits && (kind < 0 ? 30 * fits + named : 100 * fits + 50 - 5 * kind) + given / 10;
   };
 
   const search = Search._performSearch;

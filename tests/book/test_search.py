@@ -1,5 +1,6 @@
 """The search page: what it finds first, what it quotes, and what it says when it finds nothing."""
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -14,6 +15,7 @@ DIRECT = {
     "C030": "book/04-cpus-and-gpus.html#claim-C030",
     "matmul-bytes": "book/02-matmul.html#q-matmul-bytes",
     "kv_bytes": "book/reference.html#hwlab.specs.models.ModelSpec.kv_bytes",
+    "OutOfBlocks": "book/reference.html#hwlab.serving.pager.OutOfBlocks",
 }
 
 
@@ -53,6 +55,19 @@ def test_a_name_finds_what_it_names_first(search):
 def test_a_figure_with_a_point_is_found_where_it_is_printed(search):
     links = search("3.35").locator("#search-results li a")
     assert "book/02-matmul.html" in links.evaluate_all("links => links.map(link => link.getAttribute('href'))")
+
+
+@pytest.mark.parametrize("word", ["token", "memory", "batch", "cache"])
+def test_a_common_word_finds_the_chapters_before_what_only_has_it(search, word):
+    links = (
+        search(word)
+        .locator("#search-results li a")
+        .evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    )
+    pages = [i for i, link in enumerate(links) if re.fullmatch(r"book/\d\d-[\w-]+\.html", link)]
+    assert len(pages) >= 8 and pages[0] < 5 and pages[-1] < 20
+    names = [i for i, link in enumerate(links) if link.startswith("book/reference.html#")]
+    assert all(i > pages[-1] for i in names)
 
 
 def test_a_letter_finds_a_symbol_and_not_every_name_with_it(search):
