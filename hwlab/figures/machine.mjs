@@ -16,7 +16,7 @@ async function render(model, el, draw) {
   const { name, version, scenes, frames: shipped, own: fields } = model.get("payload");
   const [slot, panel, more, sentence] = [".hw-slot", ".hw-controls", ".hw-more", ".hw-say"].map((part) => el.querySelector(part));
   const arithmetic = el.querySelector(".hw-arithmetic");
-  const start = { scene: model.get("scene"), at: model.get("at") };
+  const start = { scene: model.get("scene"), at: model.get("at") }, described = model.get("own");
   const frames = () => (model.get("scene") === "own" ? own.frames : shipped[model.get("scene")]);
   const last = () => frames().length - 1;
   const set = (changes) => {
@@ -107,7 +107,14 @@ async function render(model, el, draw) {
       }
     },
   });
-  const again = element("button", { type: "button", class: "hw-link", onclick: () => { pause(); own?.close(true); set(start); } }, "Start again");
+  const restart = () => {
+    pause();
+    own?.close(true);
+    if (start.scene !== "own") return set(start);
+    wanted = start.at;
+    own.open(described);
+  };
+  const again = element("button", { type: "button", class: "hw-link", onclick: restart }, "Start again");
   more.append(element("div", { class: "hw-tools" }, ...link.nodes, again));
 
   slot.replaceChildren();

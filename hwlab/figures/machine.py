@@ -189,7 +189,10 @@ class Machine(Live):
             self.at = 0
 
     def page_state(self) -> dict:
-        return {"scene": self.scene, "own": self.own, "at": self.at}
+        state = {"scene": self.scene, "own": self.own, "at": self.at}
+        if self.scene == "own":  # a page shows it before its Python runs
+            state["frames"] = self.frames
+        return state
 
     def _markup(self, titles, last, columns, draw, alt):
         rows = [[title, *(cell(frame) for cell in columns.values())] for title, frame in last.items()]

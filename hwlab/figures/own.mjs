@@ -12,7 +12,8 @@ export function ownScene({ model, fields, onframes }) {
   const key = (values) => JSON.stringify(values);
   const start = Object.fromEntries(fields.map(({ name, start }) => [name, start]));
   let values = { ...start, ...model.get("own") };
-  let shown = "", asked = null, stopped = false; // the values of `frames`; the question under way; whether the last was called off
+  const held = model.get("frames") ?? null; // a page's, where Python chose a scene of its own
+  let shown = held ? key(values) : "", asked = null, stopped = false; // the values of `frames`; the question under way; whether the last was called off
   let timer = 0, slow = 0, told = 0;
   const inKernel = model.get("python") === undefined;
   const python = () => model.get("python") ?? { state: "ready" };
@@ -26,7 +27,7 @@ export function ownScene({ model, fields, onframes }) {
   const press = (onclick, label = "") => element("button", { type: "button", class: "hw-button", onclick }, label);
   const run = press(() => ask()), halt = press(() => stop(), "Stop");
   const bar = element("progress", { "aria-hidden": "true" }), status = element("p", { class: "hw-status", role: "status" });
-  const node = element("div", { class: "hw-own", role: "group", "aria-label": "Your own scene", hidden: true },
+  const node = element("div", { class: "hw-own", role: "group", "aria-label": "Your own scene", hidden: !held },
     element("div", { class: "hw-fields" }, ...controls.map(({ node }) => node)),
     element("div", { class: "hw-buttons" }, run, halt), bar, status);
 
@@ -72,7 +73,7 @@ export function ownScene({ model, fields, onframes }) {
   const follow = () => {
     const { state, says, done, of, cost } = python(), starting = asked && state === "starting", running = asked && !slow;
     for (const { show } of controls) show();
-    run.hidden = Boolean(asked) || coming() && !stopped;
+    run.hidden = Boolean(asked) || shown === key(values) || coming() && !stopped;
     run.textContent = { off: `Run it: starts Python here (${cost}, once)`, failed: "Try again" }[state] ?? "Run it";
     halt.hidden = bar.hidden = !running;
     if (starting && done) Object.assign(bar, { max: of, value: done });
@@ -92,7 +93,7 @@ export function ownScene({ model, fields, onframes }) {
 
   const self = {
     node,
-    frames: null,
+    frames: held,
     isOpen: () => !node.hidden,
     /** Whether `frames` are those of the scene that the model holds. */
     current: () => shown === key({ ...start, ...model.get("own") }),

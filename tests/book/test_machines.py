@@ -114,6 +114,23 @@ def test_the_address_holds_scene_and_frame(open_page):
     assert page.problems == []
 
 
+def test_a_scene_chosen_in_python_is_drawn_before_the_pages_python_runs(open_page):
+    machine = blocked_product()
+    machine.own = {"m": 4, "k": 4, "n": 4, "block_m": 2}
+    machine.at = 3
+    page = open_live(open_page, machine)
+    frame = "document.querySelector('.hw-live').frame"
+    assert page.evaluate(frame) == machine.frame and page.locator(".hw-slot > *").count()
+    assert page.get_by_role("radio", name="Your own").is_checked()
+    assert not page.get_by_role("button", name="Run it").is_visible()  # nothing is left to run
+    page.get_by_role("button", name="Step", exact=True).click()
+    page.wait_for_function(f"frame => {frame}.says === frame", arg=machine.frames[4]["says"])
+    page.get_by_role("radio").first.check()
+    page.get_by_role("button", name="Start again").click()
+    page.wait_for_function(f"says => {frame}.says === says", arg=machine.frame["says"])
+    assert state(page) == ["own", 3] and page.problems == []
+
+
 @pytest.mark.parametrize(("width", "dark"), [(375, True), (1280, False)])
 def test_the_machine_fits_its_page(open_page, width, dark):
     page = open_live(open_page, blocked_product(), width=width, dark=dark)

@@ -121,7 +121,16 @@ def test_the_fragment_is_complete_without_a_script(monkeypatch):
     assert "<dt>Step</dt><dd>28 of 28</dd>" in html
     state = json.loads(re.search(r'<script type="application/json">(.*)</script>', html)[1])
     assert state["payload"]["frames"] == {key: frames(scene) for key, (_, scene) in SCENES.items()}
-    assert len(html) < 150_000
+    assert len(html) < 150_000 and "frames" not in state
+
+
+def test_a_page_is_given_the_frames_of_a_scene_of_ones_own(monkeypatch):
+    monkeypatch.setenv("HWLAB_STATIC", "1")
+    machine = blocked_product()
+    machine.own = {"m": 4, "k": 4, "n": 4}
+    html = machine._repr_mimebundle_()["text/html"]
+    state = json.loads(re.search(r'<script type="application/json">(.*)</script>', html)[1])
+    assert (state["scene"], state["own"], state["frames"]) == ("own", machine.own, machine.frames)
 
 
 def test_frames_need_neither_widgets_nor_charts():
