@@ -78,12 +78,19 @@ def gain_sentence(batch, lengths, spread, prompts):
     steps = steps_gained(batch, lengths, spread)
     gain = with_prompts(steps, prompts)
     return text(
-        "In a static batch of {batch} the longest answer is {steps} times the mean: {idle} % of its rows idle. "
-        "Continuous batching answers {gain} times as many requests in the same time. {flip}",
+        "In a static batch of {batch} the longest answer is {idle} Continuous batching answers {gain} many requests in "
+        "the same time. {flip}",
         batch=number(batch),
-        steps=number(steps),
-        idle=number(100 * (1 - 1 / steps), 2),
-        gain=number(gain),
+        idle=where(
+            steps < 1.0005,
+            "no longer than the mean: no row idles.",
+            text(
+                "{steps} times the mean: {idle} % of its rows idle.",
+                steps=number(steps),
+                idle=number(100 * (1 - 1 / steps), 2),
+            ),
+        ),
+        gain=where(gain < 1.0005, "as", text("{gain} times as", gain=number(gain))),
         flip=where(
             gain < 1.05,
             "There is next to nothing to gain.",

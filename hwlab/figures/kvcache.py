@@ -458,7 +458,7 @@ def split(ids: Sequence[str] = SPLIT, tensors: Sequence[int] = (1, 2, 4, 8, 16))
     names = list(found)
     scale = {"sort": None, "title": "Model", "legend": alt.Legend(columns=1)}
     return (
-        alt.Chart(alt.Data(values=rows), height=240, description=f"Of a token of {'; of '.join(said)}.")
+        alt.Chart(alt.Data(values=rows), height=320, description=f"Of a token of {'; of '.join(said)}.")
         .mark_line(point=True, interpolate="step-after")
         .encode(
             alt.X(
@@ -560,15 +560,34 @@ def cache_sentence(context, layers, kv_heads, head_dim, bits, sequences, chip):
     """What one sequence and all of them weigh, how many the chip holds, and what would flip it."""
     one = _one(context, layers, kv_heads, head_dim, bits)
     total = cache_of_all(context, layers, kv_heads, head_dim, bits, sequences, chip)
-    memory, most = si(chip.memory, "B"), number(floor(chip.memory / maximum(one, 1)))
-    longest = number(floor(context * chip.memory / maximum(total, 1)))
+    memory, held = si(chip.memory, "B"), floor(chip.memory / maximum(one, 1))
+    length = floor(context * chip.memory / maximum(total, 1))
+    most, longest = number(held), number(length)
+    tokens = where(length < 2, "token", "tokens")
+    room = where(
+        length < 1,
+        "There is no room for even one token of each.",
+        where(
+            held < 1,
+            text("There is no room for one of this length, only for {longest} {of}.", longest=longest, of=tokens),
+            text(
+                "There is room for {most} of this length, or for all at {longest} {of}.",
+                most=most,
+                longest=longest,
+                of=tokens,
+            ),
+        ),
+    )
     return text(
         "{weight} {verdict}",
         weight=where(
             sequences < 2,
             text("One sequence weighs {one}.", one=si(one, "B")),
             text(
-                "One sequence weighs {one}, {n} {total}.", one=si(one, "B"), n=number(sequences), total=si(total, "B")
+                "One sequence weighs {one}, and {n} weigh {total}.",
+                one=si(one, "B"),
+                n=number(sequences),
+                total=si(total, "B"),
             ),
         ),
         verdict=where(
@@ -582,13 +601,11 @@ def cache_sentence(context, layers, kv_heads, head_dim, bits, sequences, chip):
                 longest=longest,
             ),
             text(
-                "That does not fit into the {memory} of {chip}: it is {times} times too much. There is room for {most} "
-                "of this length, or for all at {longest} tokens.",
+                "That does not fit into the {memory} of {chip}: it is {times} times as much. {room}",
                 memory=memory,
                 chip=chip.name,
                 times=number(total / chip.memory),
-                most=most,
-                longest=longest,
+                room=room,
             ),
         ),
     )

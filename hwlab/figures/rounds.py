@@ -298,7 +298,8 @@ class _Play:
     def says_end(self):
         c = self.counts
         each = number(c["written"] / c["steps"])
-        taken = f"{c['taken']} of {c['guessed']} guesses were taken" if c["guessed"] else "Nothing was guessed"
+        few = f"{c['taken'] or 'None'} of {c['guessed']} guesses {'was' if c['taken'] < 2 else 'were'} taken"
+        taken = few if c["guessed"] else "Nothing was guessed"
         return (
             f"Done: {c['steps']} steps of the target have written {c['written']} letters, {each} a step, where without "
             f"guesses each would write one. {taken}."

@@ -284,7 +284,7 @@ class _Run:
             tokens = sum(chunk.tokens for chunk in step.prefill)
             kind = "lost" if by["x"] and not by["p"] else "of the prompt" + ("s" if len(by["p"]) > 1 else "")
             whose = _listed(sorted([*by["p"], *by["x"]]))
-            parts.append(f"{_counted(tokens)} {kind} {'by' if kind == 'lost' else 'of'} {whose}")
+            parts.append(f"{_many(tokens, 'token')} {kind} {'by' if kind == 'lost' else 'of'} {whose}")
         if step.decode:
             parts.append(f"a token for {_listed(sorted(step.decode))}")
         said = [f"Step {step.number + 1} ({si(self.took, 's')}): {' and '.join(parts)}."]
@@ -308,7 +308,8 @@ class _Run:
 
     def verdict(self):
         totals, load = self.totals, self.load
-        said = [f"Done: {totals.written} tokens in {totals.steps} steps and {si(totals.seconds, 's')}."]
+        done = f"{_many(totals.written, 'token')} in {_many(totals.steps, 'step')}"
+        said = [f"Done: {done} and {si(totals.seconds, 's')}."]
         if totals.idle:
             said.append(f"{number(100 * totals.idle / totals.rows, 2)} % of the rows idled.")
         if totals.preempted:
@@ -319,14 +320,14 @@ class _Run:
             other = _Run(replace(load, policy=rival)).totals.steps
         except ValueError:
             return " ".join(said)
-        said.append(f"{rival.capitalize()} batching takes {other} steps.")
+        said.append(f"{rival.capitalize()} batching takes {_many(other, 'step')}.")
         return " ".join(said)
 
     def arithmetic(self, step):
         totals = self.totals
         work = self.executor.work_done
         lines = [
-            f"this step: {_counted(step.tokens)}, {si(work.memory_bytes, 'B')} and {si(work.flop, 'FLOP')},"
+            f"this step: {_many(step.tokens, 'token')}, {si(work.memory_bytes, 'B')} and {si(work.flop, 'FLOP')},"
             f" so {si(self.took, 's')}",
             f"{totals.written:,} tokens in {totals.steps} steps: {number(totals.written / totals.steps)} a step,"
             f" of {self.load.max_batch} rows",
@@ -337,12 +338,12 @@ class _Run:
         return lines
 
 
+def _many(count, what):
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def _s(verb, of):
     return f"{verb}s" if len(of) == 1 else verb
-
-
-def _counted(tokens):
-    return f"{tokens:,} {'token' if tokens == 1 else 'tokens'}"
 
 
 def _times(count):

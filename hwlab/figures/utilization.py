@@ -170,7 +170,7 @@ def on(id: str, of: ModelSpec) -> On:
     """The numbers of chip `id` and model `of`: parameters that a token meets, FLOP and bytes for a token of context."""
     found = chip(id)
     return On(
-        name=found.name.split(" ")[0] if found.kind == "gpu" else found.name,
+        name=found.name.partition(" (")[0].partition(" SXM")[0],
         peak=found.peak("bf16"),
         rate=found.memory_bytes_per_s,
         holds=found.memory_bytes,
