@@ -69,9 +69,12 @@ export function onceAFrame(action) {
   return () => { waiting ||= requestAnimationFrame(() => { waiting = 0; action(); }); };
 }
 
+const SIZE = /(\d (?:%|[kMGTPEmµnp]?(?:s|B|J|W|FLOPs?|bit)(?:\/s)?(?!\w)))/; // a number's end and its unit stay on one line
+
 /** Writes `text` where it differs, so that a screen reader hears each sentence once. */
 export function say(node, text, refused = false) {
-  if (node.textContent !== text) node.textContent = text;
+  if (node.textContent !== text)
+    node.replaceChildren(...text.split(SIZE).map((part, i) => (i % 2 ? element("span", { class: "hw-size" }, part) : part)));
   node.toggleAttribute("data-refused", refused);
 }
 

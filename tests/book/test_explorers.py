@@ -113,6 +113,15 @@ def test_the_address_holds_the_state_and_brings_it_back(open_page):
     assert again.problems == []
 
 
+def test_a_number_and_its_unit_do_not_part(open_page):
+    page = open_live(open_page, batch_explorer(), width=375)
+    page.locator("input[type=range]").first.fill("4")
+    page.wait_for_selector(".hw-say .hw-size")
+    sizes = page.locator(".hw-say .hw-size")
+    assert all(re.fullmatch(r"\d (%|[kMGTPµmn]?[A-Za-z]+(/s)?)", text) for text in sizes.all_inner_texts())
+    assert set(sizes.evaluate_all("parts => parts.map(part => part.getClientRects().length)")) == {1}
+
+
 @pytest.mark.parametrize(
     "fragment",
     [
