@@ -15,7 +15,8 @@ from hwlab.formula import number, si
 class Table:
     """Rows of text under a head, with a caption that says what they show.
 
-    The first column names the row and stays in view when the others scroll.
+    The first column names the row and stays in view when the others scroll. Figures stand to the right of their column;
+    words, where a column has no figure, to the left and in several lines.
 
     Raises
     ------
@@ -46,10 +47,12 @@ class Table:
         return "\n".join([*text, self.caption])
 
     def _repr_html_(self):
-        head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in self.head)
+        figures = [i == 0 or any(row[i][:1].isdigit() for row in self.rows) for i in range(len(self.head))]
+        kind = ["" if figure else ' class="words"' for figure in figures]
+        head = "".join(f'<th scope="col"{k}>{escape(cell)}</th>' for k, cell in zip(kind, self.head, strict=True))
         body = "".join(
             f'<tr><th scope="row">{escape(row[0])}</th>'
-            + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+            + "".join(f"<td{k}>{escape(cell)}</td>" for k, cell in zip(kind[1:], row[1:], strict=True))
             + "</tr>"
             for row in self.rows
         )

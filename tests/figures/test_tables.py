@@ -19,6 +19,12 @@ def test_markup_in_a_cell_stays_text():
     assert "&lt;b&gt;" in html and "a &amp; b" in html and "<b>" not in html
 
 
+def test_words_stand_to_the_left_and_figures_to_the_right():
+    html = Table(["chip", "kind", "ridge"], [["H100", "GPU", "295"], ["WSE-3", "wafer", ""]], caption="")._repr_html_()
+    assert '<th scope="col" class="words">kind</th><th scope="col">ridge</th>' in html
+    assert '<td class="words">GPU</td><td>295</td>' in html and '<td class="words">wafer</td><td></td>' in html
+
+
 def test_the_products_of_a_70b_model_in_order_with_their_times():
     h100 = chip("h100-sxm")
     table = products_table(model("llama-3.1-70b"), h100, many=32)
