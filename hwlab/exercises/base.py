@@ -301,7 +301,8 @@ class Code(Question):
     def stub(self) -> str:
         """The beginning of the function, to be completed."""
         signature = inspect.signature(self.answer)
-        return f'def {self.name}{signature}:\n    """{inspect.getdoc(self.answer)}"""\n    return ...\n'
+        words = textwrap.indent(inspect.getdoc(self.answer), "    ").lstrip()
+        return f'def {self.name}{signature}:\n    """{words}"""\n    return ...\n'
 
     def cases(self) -> list[dict[str, object]]:
         """The random inputs: the same ones each time, so that a reply can be compared with the one before."""

@@ -48,6 +48,11 @@ def compiled(chart) -> dict:
     if "width" in spec or not {"hconcat", "vconcat", "concat", "facet", "repeat"} & spec.keys():
         spec["width"] = WIDTH
     vega = theme.for_page(vl_convert.vegalite_to_vega(spec))
+    for legend in vega.get("legends", []):  # a dashed line is shown as a line, and a point by its shape alone
+        if "shape" in legend:
+            legend.pop("strokeDash", None)
+        elif "strokeDash" in legend:
+            legend["symbolType"] = "stroke"
     return {key: value for key, value in vega.items() if key not in ("$schema", "description")}
 
 

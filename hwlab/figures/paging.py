@@ -290,7 +290,7 @@ def sequences_by_chip(
     kinds = ["each reserves the longest", "in blocks"]
     order = list(dict.fromkeys(row["chip"] for row in rows if row["how"] == "in blocks"))
     for row in rows:
-        row["says"] = f"{row['chip']}: {row['sequences']:,}{' where' if row['how'] == kinds[0] else ''} {row['how']}"
+        row["says"] = f"{row['chip']}, {row['how']}: {row['sequences']:,}"
         row["shown"] = max(row["sequences"], 0.5)
     high = max(row["sequences"] for row in rows) * 2
     says = [next(r["says"] for r in rows if r["chip"] == name and r["how"] == kind) for name in order for kind in kinds]

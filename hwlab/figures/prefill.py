@@ -340,8 +340,11 @@ def steps_on_roofline(
         data.transform_filter("datum.phase == 'decode'")
         .mark_text(style="note", align="left", dx=9, dy=9)
         .encode(x, y, text="step:N"),
-        data.transform_filter("datum.phase == 'prefill'")
-        .mark_text(style="note", align="center", dy=-13)
+        data.transform_filter(f"datum.phase == 'prefill' && datum['FLOP a byte'] < {corner}")
+        .mark_text(style="note", align="right", dx=-9, dy=-6)
+        .encode(x, y, text="step:N"),
+        data.transform_filter(f"datum.phase == 'prefill' && datum['FLOP a byte'] >= {corner}")
+        .mark_text(style="note", align="center", dy=17)
         .encode(x, y, text="step:N"),
         height=320,
         data=alt.Data(values=rows),
@@ -658,11 +661,11 @@ def passes_measured(seconds: Mapping[int, float]) -> alt.LayerChart:
     y = alt.Y("ms:Q", title="Time of the pass, ms", scale=_log(low, high), axis=_decades(low, high))
     data = alt.Chart(alt.Data(values=rows))
     for row in rows:
-        row["says"] = si(row["rows a second"], "/s")
+        row["says"] = si(row["rows a second"], "/s") if row["rows"] in (first, last) else ""
     return alt.layer(
         data.mark_line(strokeWidth=2.5).encode(x, y),
         data.mark_point(size=80, filled=True).encode(x, y),
-        data.mark_text(style="note", dy=-14).encode(x, y, text="says:N"),
+        data.mark_text(style="note", dy=-14, align="right", limit=200).encode(x, y, text="says:N"),
         height=280,
         data=alt.Data(values=[{k: v for k, v in row.items() if k != "says"} for row in rows]),
         description=f"{last} rows took {number(seconds[last] / seconds[first])} times as long as one: "

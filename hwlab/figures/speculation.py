@@ -72,7 +72,13 @@ def two_ways(letters: Sequence[str], draft: Distribution, target: Distribution, 
         data.mark_bar(height=13).encode(
             x,
             y,
-            alt.Color("way:N", title="Written as", sort=None, scale=alt.Scale(domain=names, range=list(SERIES[1:3]))),
+            alt.Color(
+                "way:N",
+                title="Written as",
+                sort=None,
+                scale=alt.Scale(domain=names, range=list(SERIES[1:3])),
+                legend=alt.Legend(columns=1),
+            ),
             x2="to:Q",
         ),
         data.mark_tick(thickness=3, size=24, opacity=1).encode(
@@ -287,13 +293,17 @@ def gain_sentence(guesses, taken, cost, batch, chip):
     of = gain(guesses, taken, cost, batch, chip)
     rows = batch * (guesses + 1)
     return text(
-        "A round writes {tokens} tokens in the time of {steps} plain steps: {verdict} {binds}",
+        "A round writes {tokens} tokens and takes {steps} times as long as a plain step: {verdict} {binds}",
         tokens=number(tokens_per_round(taken, guesses)),
         steps=number(guesses * cost + judged / step),
         verdict=where(
-            of >= 1,
+            of >= 1.0005,
             text("{x} times as fast.", x=number(of)),
-            text("{x} times as fast, so guessing loses.", x=number(of)),
+            where(
+                of > 0.9995,
+                "as fast as without, so guessing gains nothing.",
+                text("{x} times as fast, so guessing loses.", x=number(of)),
+            ),
         ),
         binds=where(
             verify.flop / chip.peak > verify.memory_bytes / chip.bytes_per_s,
@@ -384,7 +394,7 @@ def guesses_explorer(chips: Sequence[str] = CHIPS) -> Explorer:
     >>> explorer = guesses_explorer()
     >>> explorer.guesses = 4
     >>> print(explorer.says())
-    A round writes 3.36 tokens in the time of 1.2 plain steps: 2.8 times as fast. The memory of H100 binds, ...
+    A round writes 3.36 tokens and takes 1.2 times as long as a plain step: 2.8 times as fast. The memory ...
     """
     roofs = {id: _roof(chip(id)) for id in chips}
     return explore(
@@ -525,7 +535,7 @@ def predicted_and_measured(settings: Iterable[Setting]) -> alt.LayerChart:
         predicted = speedup(s.acceptance, s.guesses, draft_cost=s.draft_params / s.target_params)
         rows.append(
             {
-                "setting": f"{s.draft}, {s.task}, temperature {number(s.temperature)}",
+                "setting": f"{s.draft}, {s.task}, temp. {number(s.temperature)}",
                 "draft": s.draft,
                 "predicted": predicted,
                 "measured": s.speedup,
@@ -534,7 +544,7 @@ def predicted_and_measured(settings: Iterable[Setting]) -> alt.LayerChart:
         )
     rows.sort(key=lambda row: row["predicted / measured"])
     for row in rows:
-        row["says"] = f"{row['setting']}: {number(row['predicted'])} predicted, {number(row['measured'])} measured"
+        row["says"] = f"{row['setting']}: {number(row['predicted'])}, {number(row['measured'])}"
     points = [
         {"says": r["says"], "what": what, "speed-up": r[what]} for r in rows for what in ("predicted", "measured")
     ]
@@ -573,7 +583,7 @@ def _lines(rows, series, x, x_title, y, y_title, *, log=False, low=None):
     right = max(row[x] for row in rows)
     ticks = alt.Axis(values=[4**i for i in range(7) if 4**i <= right], format=",") if log else alt.Axis(tickCount=6)
     top = {} if low is None else {"scale": alt.Scale(domain=[low, 1.08 * max(row[y] for row in rows)])}
-    shared = {"sort": None, "title": series[0].upper() + series[1:]}
+    shared = {"sort": None, "title": series[0].upper() + series[1:], "legend": alt.Legend(columns=3)}
     return (
         alt.Chart(alt.Data(values=rows), height=280)
         .mark_line(strokeWidth=2.5)

@@ -427,7 +427,7 @@ def applications(found: Sequence[Prediction]) -> alt.LayerChart:
     by_error = sorted(found, key=lambda p: max(p.array_factor, 1 / p.array_factor))
     *near, far = by_error
     within = max(near[-1].array_factor, 1 / near[-1].array_factor)
-    legend = alt.Legend(title=None)
+    legend = alt.Legend(title=None, columns=2)
     return alt.layer(
         alt.Chart(alt.Data(values=rows))
         .mark_point(size=110, strokeWidth=2)
