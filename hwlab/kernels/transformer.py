@@ -30,7 +30,7 @@ from jax import lax
 from hwlab.kernels.attention import grouped_attention
 from hwlab.kernels.paged_attention import paged_attention
 from hwlab.specs.models import ModelSpec
-from hwlab.specs.models.config import ConfigError, load
+from hwlab.specs.models.config import ConfigError, load, shown
 
 
 class Stretch(NamedTuple):
@@ -105,6 +105,7 @@ class Config:
             "hidden_act": ("silu",),
             "mlp_bias": (False,),
             "use_sliding_window": (False,),
+            "partial_rotary_factor": (1.0,),
             "sliding_window": (None,) if spec.architecture == "mistral" else (raw.get("sliding_window"),),
         }
         for name, values in known.items():
@@ -114,6 +115,8 @@ class Config:
         bias = raw.get("attention_bias", False) is True
         if bias:
             raise ConfigError("attention_bias", "attention_bias is true; this decoder has no bias behind attention")
+        if spec.head_dim % 2:
+            raise ConfigError("head_dim", f"head_dim is {spec.head_dim}; rotary positions turn pairs, so give it even")
         theta, stretch = _rope(raw)
         return cls(
             num_layers=spec.num_layers,
@@ -125,7 +128,7 @@ class Config:
             vocab_size=spec.vocab_size,
             rope_theta=theta,
             rope_stretch=stretch,
-            norm_eps=float(raw.get("rms_norm_eps", 1e-6)),
+            norm_eps=_positive(raw, "rms_norm_eps", 1e-6),
             tied_embeddings=spec.tied_embeddings,
             qkv_bias=spec.architecture == "qwen2",
             max_context_tokens=spec.max_context_tokens or 2048,
@@ -134,14 +137,26 @@ class Config:
 
 def _rope(raw):
     """(base, stretch) from either form in which configurations say it."""
-    said = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
-    theta = float(raw.get("rope_theta", said.get("rope_theta", 10000.0)))
+    where = "rope_parameters" if raw.get("rope_parameters") else "rope_scaling"
+    said = raw.get(where) or {}
+    if not isinstance(said, Mapping):
+        raise ConfigError(where, f"{where} is {shown(said)}; give an object, with a rope_type")
+    theta = _positive(raw if "rope_theta" in raw else said, "rope_theta", 10000.0)
     kind = said.get("rope_type", said.get("type", "default"))
     if kind == "llama3":
-        return theta, Stretch(*(float(said[name]) for name in Stretch._fields))
+        return theta, Stretch(*(_positive(said, name) for name in Stretch._fields))
     if kind != "default":
         raise ConfigError("rope_scaling", f"rope_scaling is of type {kind!r}; this decoder computes 'llama3' or none")
     return theta, None
+
+
+def _positive(section, name, default=None) -> float:
+    """A number above 0 of a configuration, or of a section of it."""
+    value = section.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        came = "missing" if name not in section else shown(value)
+        raise ConfigError(name, f"{name} is {came}; give a number above 0")
+    return float(value)
 
 
 class Layer(NamedTuple):

@@ -214,6 +214,13 @@ def test_both_forms_of_saying_the_rotation_are_read():
         ({"attention_bias": True}, "attention_bias is true"),
         ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "of type 'yarn'"),
         ({"model_type": "mistral", "sliding_window": 4096}, "sliding_window is 4096"),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
+        ({"head_dim": 5}, "head_dim is 5"),
+        ({"rope_scaling": {"rope_type": "llama3"}}, "factor is missing; give a number above 0"),
+        ({"rope_scaling": "linear"}, "rope_scaling is 'linear'"),
+        ({"rope_theta": None}, "rope_theta is None"),
+        ({"rope_theta": float("nan")}, "rope_theta is nan"),
+        ({"rms_norm_eps": -1e-5}, "rms_norm_eps is -1e-05"),
     ],
 )
 def test_a_model_that_computes_otherwise_is_refused(said, names):
