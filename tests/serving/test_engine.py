@@ -22,6 +22,8 @@ POLICIES = {
     "chunked swap": {"policy": "chunked", "max_batch": 4, "max_tokens": 16, "preemption": "swap"},
 }
 
+BLOCKS = [7, 7, 8, 9]  # in a pool
+
 
 @pytest.fixture(scope="module", autouse=True)
 def float64():
@@ -36,6 +38,8 @@ def one_shape(monkeypatch):
     """Whatever is in a step, it has one shape, so that few programs are compiled."""
     up, sizes = engine_module._up, {1: 4, 8: 8, 16: 32}  # rows, blocks of a table, tokens of a prompt
     monkeypatch.setattr(engine_module, "_up", lambda number, power=1, least=1: up(number, 2, sizes[least]))
+    pools = engine_module.new_pools  # of which the pager may know less
+    monkeypatch.setattr(engine_module, "new_pools", lambda config, _, *rest: pools(config, max(BLOCKS), *rest))
 
 
 @cache
@@ -69,7 +73,7 @@ class Run:
             model(dtype),
             draft=DRAFTS[draft](dtype),
             guesses=3,
-            num_blocks=draw.choice([7, 7, 8, 9]),
+            num_blocks=draw.choice(BLOCKS),
             block_tokens=4,
             dtype=dtype,
             **POLICIES[policy],
