@@ -59,18 +59,21 @@ def browser():
 def open_page(browser, site_url):
     """``open_page("book/chips.html", width=375, dark=True)``: a loaded page, watched for what goes wrong on it.
 
-    More keywords go to Playwright's `new_context`.
+    With `html` that text stands at the path. More keywords go to Playwright's `new_context`.
     """
     contexts = []
 
-    def open_page(path, width=1280, height=1000, dark=False, **options):
+    def open_page(path, width=1280, height=1000, dark=False, html=None, **options):
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", **options
         )
         contexts.append(context)
         page = context.new_page()
         watch(page, site_url)
-        page.goto(f"{site_url}/{path}", wait_until="load")
+        url = f"{site_url}/{path}"
+        if html is not None:
+            page.route(url.partition("#")[0], lambda route: route.fulfill(body=html, content_type="text/html"))
+        page.goto(url, wait_until="load")
         return page
 
     yield open_page

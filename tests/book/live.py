@@ -78,14 +78,11 @@ def open_live(open_page, *elements, fragment="", meta="", **options):
 
     It stands at the root of the built site, whose style and modules it loads, and records what `open_page` records.
     """
-    page = open_page("genindex.html", **options)  # a page of the site that asks for little
     blocks = (
         f'<div class="admonition block move">{element._repr_mimebundle_()["text/html"]}</div>' for element in elements
     )
     html = HEAD + meta + "".join(blocks) + TAIL
-    url = page.url.replace("genindex", "live-elements")
-    page.route(url, lambda route: route.fulfill(body=html, content_type="text/html"))
-    page.goto(url + fragment, wait_until="load")
+    page = open_page(f"live-elements.html{fragment}", html=html, **options)
     if options.get("java_script_enabled", True):
         page.wait_for_function(
             "[...document.querySelectorAll('.hw-live')].every(el => el.dataset.ready || el.dataset.failed)"

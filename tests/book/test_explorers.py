@@ -216,12 +216,10 @@ KERNEL = """async state => {
 def test_the_module_for_a_kernel_draws_the_same(open_page):
     """The bundle that a widget sends to its front end, on a model that has the widget's traits and nothing else."""
     explorer = batch_explorer()
-    page = open_page("genindex.html")
     html = '<!doctype html><title>Kernel</title><link rel="icon" href="data:,"><div id="out"></div>'
+    page = open_page("kernel.html", html=html)
     module = source("explorer")
-    page.route("**/kernel.html", lambda route: route.fulfill(body=html, content_type="text/html"))
     page.route("**/kernel.mjs", lambda route: route.fulfill(body=module, content_type="text/javascript"))
-    page.goto(page.url.replace("genindex", "kernel"))
     page.evaluate(KERNEL, explorer.state | {"payload": explorer.payload, "markup": explorer.markup})
     explorer.tokens = 64
     page.wait_for_function("says => document.querySelector('.hw-say').textContent === says", arg=explorer.says())
