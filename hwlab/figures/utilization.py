@@ -500,9 +500,12 @@ def steps_measured(log: Sequence, host: Chip) -> alt.Chart:
             alt.Shape("measure:N", scale=alt.Scale(domain=names, range=list(_SHAPES[:2])), **series),
         )
     )
+    busy = ""
+    if high > 100:
+        busy = " More than the whole: the machine was busier when its peak was measured than in these steps; measure again."
     return chart.properties(
         description=f"The step that reads has an MFU of {middle('reads', 'MFU')}; the {writing} that write have one of "
-        f"{middle('writes', 'MFU')} and an MBU of {middle('writes', 'MBU')}, by the median."
+        f"{middle('writes', 'MFU')} and an MBU of {middle('writes', 'MBU')}, by the median.{busy}"
     )
 
 
