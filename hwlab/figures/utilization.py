@@ -475,6 +475,8 @@ def steps_measured(log: Sequence, host: Chip) -> alt.Chart:
     >>> host = chip("xeon-8480plus")
     >>> steps_measured(log, host).description
     'The step that reads has an MFU of 1.1 %; the 1 that write have one of 0.056 % and an MBU of 0.33 %, by the median.'
+    >>> steps_measured([Step(**vars(step) | {"seconds": 5e-6}) for step in log], host).description[-59:]
+    'while its peak was measured than in the steps; do it again.'
     """
     rows = []
     for step, used in step_utilizations(log, chip=host, dtype="fp32"):
@@ -502,7 +504,9 @@ def steps_measured(log: Sequence, host: Chip) -> alt.Chart:
     )
     busy = ""
     if high > 100:
-        busy = " More than the whole: the machine was busier when its peak was measured than in these steps; measure again."
+        busy = (
+            " More than the whole: the machine was busier while its peak was measured than in the steps; do it again."
+        )
     return chart.properties(
         description=f"The step that reads has an MFU of {middle('reads', 'MFU')}; the {writing} that write have one of "
         f"{middle('writes', 'MFU')} and an MBU of {middle('writes', 'MBU')}, by the median.{busy}"
