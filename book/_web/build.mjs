@@ -41,7 +41,7 @@ wheel = Path(sys.argv[1])
 with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(wheel.with_suffix(".part"), "w", zipfile.ZIP_DEFLATED) as lighter:
     for entry in whole.infolist():
         if "/weights/" not in entry.filename:
-            lighter.writestr(entry, whole.read(entry))
+            lighter.writestr(entry, whole.read(entry), compresslevel=9)
 wheel.with_suffix(".part").replace(wheel)
 `;
 const python = await packPython(dist, join(modules, "pyodide"));

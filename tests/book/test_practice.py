@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 import pytest
+from playwright.sync_api import expect
 
 from book.serve import serve
 from hwlab.exercises import check, check_source, question, questions
@@ -447,9 +448,8 @@ def test_the_editor_indents_as_one_writes_and_lets_the_keyboard_pass(visit):
     page = visit()
     work = block(page, "matmul-bytes")
     area = work.get_by_label("Your function")
-    area.focus()
-    page.keyboard.press("Tab")  # nothing written: it moves on
-    assert page.evaluate("document.activeElement.className") == "go"
+    area.press("Tab")  # nothing written: it moves on
+    expect(work.locator(".go")).to_be_focused()
     area.fill("")
     area.focus()
     page.keyboard.type("def f(x):  # a comment\n")
@@ -467,7 +467,7 @@ def test_the_editor_indents_as_one_writes_and_lets_the_keyboard_pass(visit):
     assert area.input_value() == "def f(x):  # a comment\n    if x:\n        return 1\n    y = 2"
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "go"
+    expect(work.locator(".go")).to_be_focused()
 
 
 # ---- Progress --------------------------------------------------------------------------------------------------------
