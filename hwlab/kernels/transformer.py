@@ -246,6 +246,33 @@ def _rotate(x, cos, sin):
     return jnp.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
 
+def _times(x, w, axes=1):
+    """x[..., a] times w[a, b], where `a` may be several axes.
+
+    XLA's product on a CPU first packs all of `w`, which for a few rows takes longer than to multiply. Half of `w` at a
+    time stays in the caches in between, as long as it fits; so on a CPU it is the sum of two products.
+    """
+    rows, deep = math.prod(x.shape[:-axes]), math.prod(w.shape[:axes])
+
+    def at_once(x, w):
+        return jnp.tensordot(x, w, axes)
+
+    def in_halves(x, w):
+        halves = x.reshape(rows, 2, deep // 2).swapaxes(0, 1), w.reshape(2, deep // 2, -1)
+        nothing = jnp.zeros((rows, w.size // deep), x.dtype)
+        total, _ = lax.scan(lambda total, half: (total + half[0] @ half[1], None), nothing, halves)
+        return total.reshape(*x.shape[:-axes], *w.shape[axes:])
+
+    if _few(rows, x.dtype) and deep % 2 == 0 and 2**18 <= w.size <= 2**22:
+        return lax.platform_dependent(x, w, cpu=in_halves, default=at_once)
+    return at_once(x, w)
+
+
+def _few(rows, dtype):
+    """Whether a product of so many rows gains from parts that fit the caches of a CPU."""
+    return 1 < rows <= 64 and jnp.finfo(dtype).bits >= 32
+
+
 def decoder(
     config: Config, weights: Weights, tokens: jax.Array, positions: jax.Array, attend: Callable[..., jax.Array]
 ) -> jax.Array:
@@ -270,25 +297,35 @@ def decoder(
     cos, sin = jnp.cos(angles)[..., None, :].astype(x.dtype), jnp.sin(angles)[..., None, :].astype(x.dtype)
     for i, layer in enumerate(weights.layers):
         h = _norm(x, weights.norms[2 * i], config.norm_eps)
-        qkv = jnp.einsum("...h,hkn->...kn", h, layer.qkv)
+        qkv = _times(h, layer.qkv)
         if layer.qkv_bias is not None:
             qkv = qkv + layer.qkv_bias
         qkv = qkv.reshape(*qkv.shape[:-1], group + 2, d)
         turned = _rotate(qkv[..., : group + 1, :], cos[..., None, :], sin[..., None, :])
         mixed = attend(i, turned[..., :group, :], turned[..., group, :], qkv[..., group + 1, :])
-        x = x + jnp.einsum("...kn,knh->...h", mixed.reshape(*mixed.shape[:-2], group * d), layer.out)
+        x = x + _times(mixed.reshape(*mixed.shape[:-2], group * d), layer.out, axes=2)
         h = _norm(x, weights.norms[2 * i + 1], config.norm_eps)
-        gate_up = jnp.einsum("...h,hcn->...cn", h, layer.gate_up)
-        x = x + (jax.nn.silu(gate_up[..., 0, :]) * gate_up[..., 1, :]) @ layer.down
+        gate_up = _times(h, layer.gate_up)
+        x = x + _times(jax.nn.silu(gate_up[..., 0, :]) * gate_up[..., 1, :], layer.down)
     return _norm(x, weights.norms[-1], config.norm_eps)
 
 
 def logits(weights: Weights, x: jax.Array) -> jax.Array:
     """[..., vocab]: of each vector of `decoder`, how much it speaks for each token; float32 at least."""
     wide = jnp.promote_types(x.dtype, jnp.float32)
-    if weights.head is None:
-        return jnp.einsum("...h,vh->...v", x, weights.embedding, preferred_element_type=wide)
-    return jnp.matmul(x, weights.head, preferred_element_type=wide)
+    if weights.head is not None:
+        return jnp.matmul(x, weights.head, preferred_element_type=wide)
+
+    def at_once(x, table):
+        return jnp.einsum("...h,vh->...v", x, table, preferred_element_type=wide)
+
+    def in_strips(x, table):  # as `_times` does, of what is too large for halves
+        rows = x.reshape(-1, x.shape[-1])
+        return lax.map(lambda token: rows @ token, table, batch_size=512).T.reshape(*x.shape[:-1], -1)
+
+    if _few(math.prod(x.shape[:-1]), x.dtype) and weights.embedding.size >= 2**22:
+        return lax.platform_dependent(x, weights.embedding, cpu=in_strips, default=at_once)
+    return at_once(x, weights.embedding)
 
 
 def whole(config: Config, weights: Weights, tokens: jax.Array) -> jax.Array:

@@ -793,7 +793,7 @@ def _judge(logits, guessed, opinions, decode, kind):
         return token[:, None], jnp.zeros(rows, jnp.int32)
     fits = jnp.arange(guesses) < decode.room[:, None]
     if kind == "greedy":
-        best = jnp.argmax(logits, axis=-1).astype(jnp.int32)
+        best = _likeliest(logits)
         taken = (guessed == best[:, :-1]) & fits
         return best, jnp.cumprod(taken, axis=1, dtype=jnp.int32).sum(axis=1)
     target = _probabilities(logits, jax.tree.map(lambda x: x[:, None], decode.draw), kind)
@@ -815,9 +815,15 @@ def _judge(logits, guessed, opinions, decode, kind):
 def _next(logits, draw, positions, stream, kind):
     """The next token of each row, and the probabilities that it was drawn from (None where all take the likeliest)."""
     if kind == "greedy":
-        return jnp.argmax(logits, axis=-1).astype(jnp.int32), None
+        return _likeliest(logits), None
     probabilities = _probabilities(logits, draw, kind)
     return _draw(probabilities, _uniform(draw.seed, positions, stream, probabilities.dtype)), probabilities
+
+
+def _likeliest(logits):
+    """Of each row [..., vocab] the first id with the largest logit: `jnp.argmax`, which takes seven times as long."""
+    ids = jnp.arange(logits.shape[-1], dtype=jnp.int32)
+    return jnp.where(logits == logits.max(axis=-1, keepdims=True), ids, ids[-1]).min(axis=-1)
 
 
 def _probabilities(logits, draw, kind):
@@ -832,7 +838,7 @@ def _probabilities(logits, draw, kind):
         before = jnp.cumsum(shares, axis=-1) - shares  # what likelier tokens have together
         least = jnp.maximum(least, jnp.where(before < top_p, ranked, jnp.inf).min(axis=-1, keepdims=True))
         scaled = jnp.where(scaled < least, -jnp.inf, scaled)
-    likeliest = jax.nn.one_hot(jnp.argmax(logits, axis=-1), logits.shape[-1], dtype=logits.dtype)
+    likeliest = jax.nn.one_hot(_likeliest(logits), logits.shape[-1], dtype=logits.dtype)
     return jnp.where(temperature > 0, jax.nn.softmax(scaled, axis=-1), likeliest)
 
 

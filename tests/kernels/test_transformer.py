@@ -2,17 +2,22 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import export
 
+from hwlab.kernels import transformer
 from hwlab.kernels.transformer import (
     Config,
     Rows,
     Stretch,
+    Weights,
     contiguous,
+    logits,
     new_cache,
     new_pools,
     paged,
@@ -226,3 +231,27 @@ def test_both_forms_of_saying_the_rotation_are_read():
 def test_a_model_that_computes_otherwise_is_refused(said, names):
     with pytest.raises(ConfigError, match=names):
         Config.of(RAW | said)
+
+
+@pytest.mark.parametrize(("axes", "shape"), [(1, (512, 3, 256)), (2, (4, 128, 640)), (1, (1024, 512))])
+def test_a_product_in_halves_is_the_product(axes, shape):
+    draw = np.random.default_rng(5)
+    w = draw.standard_normal(shape).astype(np.float32)
+    for rows, halves in (((2, 3), True), ((64,), True), ((1,), False), ((65,), False)):
+        x = draw.standard_normal((*rows, *shape[:axes])).astype(np.float32)
+        product = jax.jit(partial(transformer._times, axes=axes))
+        expected = np.tensordot(x.astype(np.float64), w.astype(np.float64), axes)
+        assert np.abs(product(x, w) - expected).max() < 1e-3
+        assert ("while" in product.lower(x, w).compile().as_text()) == halves
+        assert "while" not in export.export(product, platforms=["tpu"])(x, w).mlir_module()  # nor do others need them
+
+
+def test_logits_against_a_large_table_in_strips_are_the_logits():
+    draw = np.random.default_rng(6)
+    table = draw.standard_normal((2**14 + 100, 256)).astype(np.float32)
+    weights = Weights(embedding=jnp.asarray(table), layers=(), norms=jnp.ones((1, 256)), head=None)
+    for shape in ((3, 2, 256), (1, 1, 256)):
+        x = draw.standard_normal(shape).astype(np.float32)
+        found = logits(weights, x)
+        assert found.shape == (*shape[:-1], len(table))
+        assert np.abs(found - x.astype(np.float64) @ table.T.astype(np.float64)).max() < 1e-3
