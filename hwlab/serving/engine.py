@@ -395,7 +395,8 @@ class Engine:
 
     def _tables(self, ids, rows):
         tables = [self.pager.table(id) for id in ids]
-        out = np.zeros((rows, _up(max(map(len, tables)), 1, 8)), np.int32)
+        least = max(1, min(8, 64 // rows))  # each width is a program; what is too wide costs time in every row
+        out = np.zeros((rows, _up(max(map(len, tables)), 1, least)), np.int32)
         for row, table in enumerate(tables):
             out[row, : len(table)] = table
         return out
