@@ -242,7 +242,7 @@ def grouped_attention(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array)
     *many, tokens, kv_heads, group, d = q.shape
     wide = jnp.promote_types(q.dtype, jnp.float32)
     q = jnp.moveaxis(q, -4, -2).reshape(*many, kv_heads, group * tokens, d)  # one matrix for each head of keys
-    scores = jnp.matmul(q, k.mT, preferred_element_type=wide) / math.sqrt(d)
+    scores = jnp.einsum("...qd,...td->...qt", q, k, preferred_element_type=wide) / math.sqrt(d)
     scores = jnp.where(jnp.tile(seen, (group, 1))[..., None, :, :], scores, -jnp.inf)
     mixed = jnp.matmul(jax.nn.softmax(scores, axis=-1).astype(v.dtype), v)
     return jnp.moveaxis(mixed.reshape(*many, kv_heads, group, tokens, d), -2, -4)

@@ -310,19 +310,21 @@ def from_hugging_face(config: Config, tensor: Callable[[str], np.ndarray | None]
             Layer(
                 qkv=jnp.asarray(np.concatenate(qkv, axis=1).transpose(2, 0, 1), dtype),
                 qkv_bias=bias,
-                out=jnp.asarray(part["out"].T.reshape(kv, group * d, -1), dtype),
+                out=jnp.asarray(part["out"].reshape(-1, kv, group * d), dtype),
                 gate_up=jnp.asarray(np.stack([part["gate"].T, part["up"].T], axis=1), dtype),
-                down=jnp.asarray(part["down"].T, dtype),
+                down=jnp.asarray(part["down"], dtype),
             )
         )
         norms += [part["norm"], part["norm2"]]
     table = (config.vocab_size, config.hidden_size)
     norms.append(read("model.norm.weight", (config.hidden_size,)))
+    embedding = read("model.embed_tokens.weight", table)
+    tied = config.tied_embeddings
     return Weights(
-        embedding=jnp.asarray(read("model.embed_tokens.weight", table), dtype),
+        embedding=None if tied else jnp.asarray(embedding, dtype),
         layers=tuple(layers),
         norms=jnp.asarray(np.stack(norms), dtype),
-        head=None if config.tied_embeddings else jnp.asarray(read("lm_head.weight", table).T, dtype),
+        head=jnp.asarray((embedding if tied else read("lm_head.weight", table)).T, dtype),
     )
 
 
@@ -339,15 +341,17 @@ def to_hugging_face(config: Config, weights: Weights) -> dict[str, np.ndarray]:
     >>> all(bool((a == b).all()) for a, b in zip(jax.tree.leaves(weights), jax.tree.leaves(again), strict=True))
     True
     """
-    kv, group, d, width = config.num_kv_heads, config.group, config.head_dim, config.hidden_size
-    tensors = {"model.embed_tokens.weight": weights.embedding, "model.norm.weight": weights.norms[-1]}
-    if weights.head is not None:
+    group, d, width = config.group, config.head_dim, config.hidden_size
+    tied = weights.embedding is None
+    tensors = {"model.norm.weight": weights.norms[-1]}
+    tensors["model.embed_tokens.weight"] = weights.head.T if tied else weights.embedding
+    if not tied:
         tensors["lm_head.weight"] = weights.head.T
     for i, layer in enumerate(weights.layers):
         cuts = (group * d, (group + 1) * d)
         part = dict(zip("qkv", np.split(np.asarray(layer.qkv), cuts, axis=2), strict=True))
         part = {key: array.reshape(width, -1).T for key, array in part.items()}
-        part |= {"out": layer.out.reshape(kv * group * d, width).T, "down": layer.down.T}
+        part |= {"out": layer.out.reshape(width, -1), "down": layer.down}
         part |= {"gate": layer.gate_up[:, 0].T, "up": layer.gate_up[:, 1].T}
         part |= {"norm": weights.norms[2 * i], "norm2": weights.norms[2 * i + 1]}
         tensors |= {f"model.layers.{i}.{_PLACES[key]}": array for key, array in part.items()}

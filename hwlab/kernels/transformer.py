@@ -11,7 +11,9 @@ arXiv:2002.05202, 2020; J. Ainslie et al., "GQA", arXiv:2305.13245, 2023.
 
 Layers are written out one by one, not scanned over stacked arrays: a scan copies each layer's weights before it reads
 them. Matrices that read the same input are one, since each array handed to a compiled function costs about a
-microsecond. A fused matrix keeps the heads apart, so that a cut between heads is a cut of the matrix.
+microsecond. A fused matrix keeps the heads apart, so that a cut between heads is a cut of the matrix. Every matrix has
+the hidden vector's elements first, so that its rows in memory are long: a product with one vector, which only reads
+the matrix, then reads it at up to 1.4 times the speed.
 """
 
 from __future__ import annotations
@@ -160,10 +162,10 @@ def _positive(section, name, default=None) -> float:
 
 
 class Layer(NamedTuple):
-    """Weights of one layer, inputs first. For each head of keys and values, `qkv` has its queries, its key, its value.
+    """Weights of one layer. For each head of keys and values, `qkv` has its queries, its key, its value.
 
     qkv[hidden, kv_heads, (group + 2) * head_dim], qkv_bias[kv_heads, (group + 2) * head_dim] or None,
-    out[kv_heads, group * head_dim, hidden], gate_up[hidden, 2, intermediate], down[intermediate, hidden].
+    out[hidden, kv_heads, group * head_dim], gate_up[hidden, 2, intermediate], down[hidden, intermediate].
     """
 
     qkv: jax.Array
@@ -175,12 +177,12 @@ class Layer(NamedTuple):
 
 class Weights(NamedTuple):
     """All weights. `norms[2 * layers + 1, hidden]` has two scales for each layer and the final one; `head` is
-    [hidden, vocab], or None where the embedding table serves."""
+    [hidden, vocab]; `embedding` is [vocab, hidden], or None where the columns of the head serve."""
 
-    embedding: jax.Array
+    embedding: jax.Array | None
     layers: tuple[Layer, ...]
     norms: jax.Array
-    head: jax.Array | None
+    head: jax.Array
 
 
 def random_weights(config: Config, seed: int = 0, dtype=jnp.float32) -> Weights:
@@ -191,7 +193,7 @@ def random_weights(config: Config, seed: int = 0, dtype=jnp.float32) -> Weights:
     >>> config = Config(num_layers=1, hidden_size=8, num_heads=2, num_kv_heads=1, head_dim=4, intermediate_size=16,
     ...     vocab_size=5, max_context_tokens=32)
     >>> [array.shape for array in random_weights(config).layers[0] if array is not None]
-    [(8, 1, 16), (1, 8, 8), (8, 2, 16), (16, 8)]
+    [(8, 1, 16), (8, 1, 8), (8, 2, 16), (8, 16)]
     """
     random = np.random.default_rng(seed)
 
@@ -204,14 +206,16 @@ def random_weights(config: Config, seed: int = 0, dtype=jnp.float32) -> Weights:
         Layer(
             qkv=normal(width, kv, (config.group + 2) * d),
             qkv_bias=jnp.zeros((kv, (config.group + 2) * d), dtype) if config.qkv_bias else None,
-            out=normal(kv, config.group * d, width, of=deep),
+            out=jnp.moveaxis(normal(kv, config.group * d, width, of=deep), -1, 0),
             gate_up=normal(width, 2, config.intermediate_size),
-            down=normal(config.intermediate_size, width, of=deep),
+            down=normal(config.intermediate_size, width, of=deep).T,
         )
         for _ in range(config.num_layers)
     )
-    head = None if config.tied_embeddings else normal(width, config.vocab_size)
     norms = jnp.ones((2 * config.num_layers + 1, width), dtype)
+    if config.tied_embeddings:
+        return Weights(None, layers, norms, normal(config.vocab_size, width).T)
+    head = normal(width, config.vocab_size)
     return Weights(normal(config.vocab_size, width), layers, norms, head)
 
 
@@ -246,31 +250,44 @@ def _rotate(x, cos, sin):
     return jnp.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
 
-def _times(x, w, axes=1):
-    """x[..., a] times w[a, b], where `a` may be several axes.
+def _from(x, w):
+    """What the columns of w[hidden, ...] take from the residual stream x[..., hidden].
 
     XLA's product on a CPU first packs all of `w`, which for a few rows takes longer than to multiply. Half of `w` at a
     time stays in the caches in between, as long as it fits; so on a CPU it is the sum of two products.
     """
-    rows, deep = math.prod(x.shape[:-axes]), math.prod(w.shape[:axes])
+    lead, x = x.shape[:-1], x.reshape(-1, len(w))
 
     def at_once(x, w):
-        return jnp.tensordot(x, w, axes)
+        return jnp.tensordot(x, w, 1)
 
     def in_halves(x, w):
-        halves = x.reshape(rows, 2, deep // 2).swapaxes(0, 1), w.reshape(2, deep // 2, -1)
-        nothing = jnp.zeros((rows, w.size // deep), x.dtype)
+        halves = x.reshape(len(x), 2, -1).swapaxes(0, 1), w.reshape(2, len(w) // 2, -1)
+        nothing = jnp.zeros((len(x), w.size // len(w)), x.dtype)
         total, _ = lax.scan(lambda total, half: (total + half[0] @ half[1], None), nothing, halves)
-        return total.reshape(*x.shape[:-axes], *w.shape[axes:])
+        return total.reshape(-1, *w.shape[1:])
 
-    if _few(rows, x.dtype) and deep % 2 == 0 and 2**18 <= w.size <= 2**22:
-        return lax.platform_dependent(x, w, cpu=in_halves, default=at_once)
-    return at_once(x, w)
+    return _by_halves(in_halves, at_once, x, w).reshape(*lead, *w.shape[1:])
 
 
-def _few(rows, dtype):
-    """Whether a product of so many rows gains from parts that fit the caches of a CPU."""
-    return 1 < rows <= 64 and jnp.finfo(dtype).bits >= 32
+def _into(x, w):
+    """What x[..., ...] gives back to the residual stream through w[hidden, ...], half of it after the other."""
+    lead, w = x.shape[: 1 - w.ndim], w.reshape(len(w), -1)
+    x = x.reshape(-1, w.shape[1])
+
+    def at_once(x, w):
+        return jnp.einsum("ri,hi->rh", x, w)
+
+    def in_halves(x, w):
+        return lax.map(lambda half: half @ x.T, w.reshape(2, -1, w.shape[1])).reshape(-1, len(x)).T
+
+    return _by_halves(in_halves, at_once, x, w).reshape(*lead, -1)
+
+
+def _by_halves(in_halves, at_once, x, w):
+    """A product of x[rows, ...] in one of two ways; in halves on a CPU where they gain."""
+    gains = 1 < len(x) <= 64 and jnp.finfo(x.dtype).bits >= 32 and len(w) % 2 == 0 and 2**18 <= w.size <= 2**22
+    return lax.platform_dependent(x, w, cpu=in_halves, default=at_once) if gains else at_once(x, w)
 
 
 def decoder(
@@ -291,41 +308,29 @@ def decoder(
     array [..., tokens, hidden]
     """
     group, d = config.group, config.head_dim
-    x = weights.embedding[tokens]
+    tied = weights.embedding is None
+    x = jnp.moveaxis(weights.head[:, tokens], 0, -1) if tied else weights.embedding[tokens]
     wide = jnp.promote_types(x.dtype, jnp.float32)
     angles = positions[..., None].astype(wide) * rotation_frequencies(config).astype(wide)
     cos, sin = jnp.cos(angles)[..., None, :].astype(x.dtype), jnp.sin(angles)[..., None, :].astype(x.dtype)
     for i, layer in enumerate(weights.layers):
         h = _norm(x, weights.norms[2 * i], config.norm_eps)
-        qkv = _times(h, layer.qkv)
+        qkv = _from(h, layer.qkv)
         if layer.qkv_bias is not None:
             qkv = qkv + layer.qkv_bias
         qkv = qkv.reshape(*qkv.shape[:-1], group + 2, d)
         turned = _rotate(qkv[..., : group + 1, :], cos[..., None, :], sin[..., None, :])
         mixed = attend(i, turned[..., :group, :], turned[..., group, :], qkv[..., group + 1, :])
-        x = x + _times(mixed.reshape(*mixed.shape[:-2], group * d), layer.out, axes=2)
+        x = x + _into(mixed.reshape(*mixed.shape[:-2], group * d), layer.out)
         h = _norm(x, weights.norms[2 * i + 1], config.norm_eps)
-        gate_up = _times(h, layer.gate_up)
-        x = x + _times(jax.nn.silu(gate_up[..., 0, :]) * gate_up[..., 1, :], layer.down)
+        gate_up = _from(h, layer.gate_up)
+        x = x + _into(jax.nn.silu(gate_up[..., 0, :]) * gate_up[..., 1, :], layer.down)
     return _norm(x, weights.norms[-1], config.norm_eps)
 
 
 def logits(weights: Weights, x: jax.Array) -> jax.Array:
     """[..., vocab]: of each vector of `decoder`, how much it speaks for each token; float32 at least."""
-    wide = jnp.promote_types(x.dtype, jnp.float32)
-    if weights.head is not None:
-        return jnp.matmul(x, weights.head, preferred_element_type=wide)
-
-    def at_once(x, table):
-        return jnp.einsum("...h,vh->...v", x, table, preferred_element_type=wide)
-
-    def in_strips(x, table):  # as `_times` does, of what is too large for halves
-        rows = x.reshape(-1, x.shape[-1])
-        return lax.map(lambda token: rows @ token, table, batch_size=512).T.reshape(*x.shape[:-1], -1)
-
-    if _few(math.prod(x.shape[:-1]), x.dtype) and weights.embedding.size >= 2**22:
-        return lax.platform_dependent(x, weights.embedding, cpu=in_strips, default=at_once)
-    return at_once(x, weights.embedding)
+    return jnp.matmul(x, weights.head, preferred_element_type=jnp.promote_types(x.dtype, jnp.float32))
 
 
 def whole(config: Config, weights: Weights, tokens: jax.Array) -> jax.Array:

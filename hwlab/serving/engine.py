@@ -395,7 +395,7 @@ class Engine:
 
     def _tables(self, ids, rows):
         tables = [self.pager.table(id) for id in ids]
-        least = max(1, min(8, 64 // rows))  # each width is a program; what is too wide costs time in every row
+        least = max(1, min(8, 64 // rows))  # each width is a program of its own; too wide a one costs time in each row
         out = np.zeros((rows, _up(max(map(len, tables)), 1, least)), np.int32)
         for row, table in enumerate(tables):
             out[row, : len(table)] = table
@@ -879,7 +879,7 @@ def _copy(pools, source, target):
 
 # --- several devices -----------------------------------------------------------------------------------------
 
-_WEIGHTS = {"qkv": 1, "qkv_bias": 0, "out": 0, "gate_up": 2, "down": 0}  # axis of heads, or of columns, by name
+_WEIGHTS = {"qkv": 1, "qkv_bias": 0, "out": 1, "gate_up": 2, "down": 1}  # axis of heads, or of columns, by name
 _POOL = 2  # likewise
 
 

@@ -70,7 +70,7 @@ def test_a_checkpoint_of_others_comes_in_parts_in_bfloat16_with_biases(tmp_path)
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [7, 8]}')
     found = load_checkpoint(tmp_path)
     assert found.tokenizer is None and found.stop_ids == (7, 8)
-    assert found.weights.embedding.dtype == jnp.float32 and same(found.weights, weights)
+    assert found.weights.head.dtype == jnp.float32 and same(found.weights, weights)
     assert load_checkpoint(tmp_path, "bfloat16").weights.norms.dtype == jnp.bfloat16
 
 

@@ -44,9 +44,7 @@ def test_the_first_step_goes_by_the_rate_whatever_the_gradient_and_matrices_deca
     gradients = jax.tree.map(lambda array: jnp.full_like(array, -1e-3), weights)
     zeros = jax.tree.map(jnp.zeros_like, weights)
     moved, _ = jax.jit(train.adamw)(weights, gradients, (zeros, zeros), 1.0, 0.5)
-    assert moved.embedding == pytest.approx(
-        np.asarray(weights.embedding + 0.5 * (1 - 0.1 * weights.embedding)), abs=1e-4
-    )
+    assert moved.head == pytest.approx(np.asarray(weights.head + 0.5 * (1 - 0.1 * weights.head)), abs=1e-4)
     assert moved.norms == pytest.approx(np.asarray(weights.norms + 0.5), abs=1e-4)
 
 
@@ -73,7 +71,7 @@ def test_what_repeats_is_learnt(small):
     )
     before = train.letter_loss(config, random_weights(config), rows)
     after = train.letter_loss(config, train.widened(weights), rows)
-    assert weights.embedding.dtype == jnp.float16 and before > 1.2 and after < 0.25
+    assert weights.head.dtype == jnp.float16 and before > 1.2 and after < 0.25
 
 
 def test_windows_grow_to_the_context_for_the_last_fifth(small):

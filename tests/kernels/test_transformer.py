@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +14,7 @@ from hwlab.kernels.transformer import (
     Config,
     Rows,
     Stretch,
-    Weights,
     contiguous,
-    logits,
     new_cache,
     new_pools,
     paged,
@@ -75,7 +72,7 @@ def as_the_equations_read(config, weights, tokens):
 
     weights = jax.tree.map(np.asarray, weights)
     d, group = config.head_dim, config.group
-    xs = [weights.embedding[token] for token in tokens]
+    xs = [weights.head[:, token] if weights.embedding is None else weights.embedding[token] for token in tokens]
     for i, layer in enumerate(weights.layers):
         queries, keys, values = {}, {}, {}
         for t, x in enumerate(xs):
@@ -91,12 +88,11 @@ def as_the_equations_read(config, weights, tokens):
                     scores = np.array([queries[t, kv, g] @ keys[s, kv] for s in range(t + 1)]) / math.sqrt(d)
                     shares = np.exp(scores) / np.exp(scores).sum()
                     taken = sum(share * values[s, kv] for s, share in enumerate(shares))
-                    xs[t] = xs[t] + taken @ layer.out[kv, g * d : (g + 1) * d]
+                    xs[t] = xs[t] + taken @ layer.out[:, kv, g * d : (g + 1) * d].T
             h = norm(xs[t], weights.norms[2 * i + 1])
             gate, up = h @ layer.gate_up[:, 0], h @ layer.gate_up[:, 1]
-            xs[t] = xs[t] + (gate / (1 + np.exp(-gate)) * up) @ layer.down
-    head = weights.embedding.T if weights.head is None else weights.head
-    return np.array([norm(x, weights.norms[-1]) @ head for x in xs])
+            xs[t] = xs[t] + (gate / (1 + np.exp(-gate)) * up) @ layer.down.T
+    return np.array([norm(x, weights.norms[-1]) @ weights.head for x in xs])
 
 
 KINDS = {
@@ -233,25 +229,16 @@ def test_a_model_that_computes_otherwise_is_refused(said, names):
         Config.of(RAW | said)
 
 
-@pytest.mark.parametrize(("axes", "shape"), [(1, (512, 3, 256)), (2, (4, 128, 640)), (1, (1024, 512))])
-def test_a_product_in_halves_is_the_product(axes, shape):
+@pytest.mark.parametrize("product", ["_from", "_into"])
+@pytest.mark.parametrize("shape", [(512, 3, 256), (640, 4, 128), (512, 1024)])
+def test_a_product_in_halves_is_the_product(product, shape):
     draw = np.random.default_rng(5)
     w = draw.standard_normal(shape).astype(np.float32)
+    of, inputs = (w, shape[:1]) if product == "_from" else (np.moveaxis(w, 0, -1), shape[1:])
+    multiply = jax.jit(getattr(transformer, product))
     for rows, halves in (((2, 3), True), ((64,), True), ((1,), False), ((65,), False)):
-        x = draw.standard_normal((*rows, *shape[:axes])).astype(np.float32)
-        product = jax.jit(partial(transformer._times, axes=axes))
-        expected = np.tensordot(x.astype(np.float64), w.astype(np.float64), axes)
-        assert np.abs(product(x, w) - expected).max() < 1e-3
-        assert ("while" in product.lower(x, w).compile().as_text()) == halves
-        assert "while" not in export.export(product, platforms=["tpu"])(x, w).mlir_module()  # nor do others need them
-
-
-def test_logits_against_a_large_table_in_strips_are_the_logits():
-    draw = np.random.default_rng(6)
-    table = draw.standard_normal((2**14 + 100, 256)).astype(np.float32)
-    weights = Weights(embedding=jnp.asarray(table), layers=(), norms=jnp.ones((1, 256)), head=None)
-    for shape in ((3, 2, 256), (1, 1, 256)):
-        x = draw.standard_normal(shape).astype(np.float32)
-        found = logits(weights, x)
-        assert found.shape == (*shape[:-1], len(table))
-        assert np.abs(found - x.astype(np.float64) @ table.T.astype(np.float64)).max() < 1e-3
+        x = draw.standard_normal((*rows, *inputs)).astype(np.float32)
+        expected = np.tensordot(x.astype(np.float64), of.astype(np.float64), len(inputs))
+        assert np.abs(multiply(x, w) - expected).max() < 1e-3
+        assert ("while" in multiply.lower(x, w).compile().as_text()) == halves
+        assert "while" not in export.export(multiply, platforms=["tpu"])(x, w).mlir_module()  # nor do others need them
