@@ -33,15 +33,21 @@ for (const [family, faces] of Object.entries(FONTS))
     await cp(join(modules, "@fontsource", family, "files", name), join(dist, "fonts", name));
   }
 
-// Python for the page, and the wheel of the package as it stands but for the weights of models, which no page runs
+// Python for the page, and the wheel of the package as it stands but for the weights of models, which no page runs, and
+// modules that need JAX, which say so
 const LIGHTER = `
-import sys, zipfile
+import re, sys, zipfile
 from pathlib import Path
 wheel = Path(sys.argv[1])
 with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(wheel.with_suffix(".part"), "w", zipfile.ZIP_DEFLATED) as lighter:
     for entry in whole.infolist():
-        if "/weights/" not in entry.filename:
-            lighter.writestr(entry, whole.read(entry), compresslevel=9)
+        if "/weights/" in entry.filename:
+            continue
+        source = whole.read(entry)
+        if re.search(rb"^(import|from) jax\\b", source, re.MULTILINE):
+            name = entry.filename.removesuffix(".py").replace("/", ".")
+            source = f'raise ImportError("{name} needs JAX, which does not run in a page: import it in a notebook")\\n'
+        lighter.writestr(entry, source, compresslevel=9)
 wheel.with_suffix(".part").replace(wheel)
 `;
 const python = await packPython(dist, join(modules, "pyodide"));

@@ -521,8 +521,8 @@ def diagnoses(found: Mapping[str, Diagnosis]) -> Table:
     >>> from hwlab.costs.diagnosis import Diagnosis
     >>> shares = {"used": 0.5, "idle": 0.5, "short": 0.0, "queued": 0.0, "unasked": 0.0}
     >>> print(diagnoses({"run": Diagnosis(steps=9, **shares, preempted=0, recomputed=0.0, longer=None, devices=1.0)}))
-    run  steps  places used  idle  short  read again  step  says the log
-    run  9      50 %         50 %  0 %    0 %         -     static batch, 2 x
+    run  steps  used  idle  short  again  step  says the log
+    run  9      50 %  50 %  0 %    0 %    -     static batch, 2 x
     One load, five ways...
     """
     rows = []
@@ -532,10 +532,11 @@ def diagnoses(found: Mapping[str, Diagnosis]) -> Table:
         says = "no cause" if of.cause is None else f"{of.cause}, {number(of.factors[of.cause], 2)} x"
         rows.append([name, str(of.steps), *(f"{number(100 * share, 2)} %" for share in shares), step, says])
     return Table(
-        ["run", "steps", "places used", "idle", "short", "read again", "step", "says the log"],
+        ["run", "steps", "used", "idle", "short", "again", "step", "says the log"],
         rows,
-        caption="One load, five ways, on the machine that built this page: shares of places, tokens computed again, a "
-        "step beside that of the run that is well, and the cause that the log names, with the time that it takes.",
+        caption="One load, five ways, on the machine that built this page: shares of the batch's places used, idle and "
+        "short of blocks, of tokens computed again, a step beside that of the run that is well, and the cause that the "
+        "log names, with the time that it takes.",
     )
 
 
