@@ -262,10 +262,9 @@ def _from(x, w):
         return jnp.tensordot(x, w, 1)
 
     def in_halves(x, w):
-        halves = x.reshape(len(x), 2, -1).swapaxes(0, 1), w.reshape(2, len(w) // 2, -1)
-        nothing = jnp.zeros((len(x), w.size // len(w)), x.dtype)
-        total, _ = lax.scan(lambda total, half: (total + half[0] @ half[1], None), nothing, halves)
-        return total.reshape(-1, *w.shape[1:])
+        halves = x.reshape(len(x), 2, -1).swapaxes(0, 1), w.reshape(2, len(w) // 2, *w.shape[1:])
+        nothing = jnp.zeros((len(x), *w.shape[1:]), x.dtype)  # axes stay apart: one of them may be cut across devices
+        return lax.scan(lambda total, half: (total + jnp.tensordot(*half, 1), None), nothing, halves)[0]
 
     return _by_halves(in_halves, at_once, x, w).reshape(*lead, *w.shape[1:])
 

@@ -494,11 +494,14 @@ def test_given_the_engines_step_times_another_executor_takes_the_same_steps(poli
     assert [(s.first_s, s.last_s, s.tokens) for s in counted] == [(s.first_s, s.last_s, s.tokens) for s in answered]
 
 
-def test_two_devices_say_what_one_says():
+def test_two_devices_say_what_one_says_and_exchange_two_sums_a_layer():
     flags = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "tests.serving.on_devices"]
     said = subprocess.run(command, cwd=root, env=flags, capture_output=True, text=True, check=True).stdout
-    one, two = said.splitlines()
+    one, two, *wide, exchanged = said.splitlines()
     assert one.endswith(" 2 1") and two.endswith(" 1 2")  # heads of keys and values on the first device; devices
     assert one[:-4] == two[:-4]
+    answers = [line.split(";") for line in wide]
+    assert all(one == two for one, two in answers) and len({one for one, _ in answers}) == 3
+    assert exchanged == "{'all-reduce': 4};{'all-reduce': 4}"  # of prompts, of answers; no weights

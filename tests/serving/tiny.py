@@ -15,8 +15,11 @@ from hwlab.specs.models import ModelSpec
 VOCAB, LONGEST = 11, 32
 
 
-def checkpoint(*, layers=2, hidden=16, seed=0, stop_ids=(0,), dtype="float64", tokenizer=None):
-    """A random model; its matrices are larger than usual, so that what it writes is not always the same."""
+def checkpoint(*, layers=2, hidden=16, seed=0, stop_ids=(0,), dtype="float64", tokenizer=None, said=()):
+    """A random model; its matrices are larger than usual, so that what it writes is not always the same.
+
+    `said` is what its configuration says beside or instead of the usual.
+    """
     raw = {
         "model_type": "llama",
         "hidden_size": hidden,
@@ -28,10 +31,14 @@ def checkpoint(*, layers=2, hidden=16, seed=0, stop_ids=(0,), dtype="float64", t
         "max_position_embeddings": LONGEST,
         "tie_word_embeddings": True,
         "rope_theta": 100.0,
+        **dict(said),
     }
     config = Config.of(raw)
     weights = random_weights(config, seed, dtype)
     weights = jax.tree.map(lambda x: 8 * x if x.ndim > 1 and x.shape[0] != 2 * layers + 1 else x, weights)
+    if config.qkv_bias:  # random ones are zero
+        bias = jnp.cos(jnp.arange(weights.layers[0].qkv_bias.size, dtype=dtype)).reshape(config.num_kv_heads, -1)
+        weights = weights._replace(layers=tuple(layer._replace(qkv_bias=bias) for layer in weights.layers))
     return Checkpoint(
         name="tiny",
         config=config,
