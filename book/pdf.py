@@ -13,11 +13,10 @@ from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
+import pikepdf
 import yaml
 from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import sync_playwright
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 from book import chromium
 from book.article import address, answers_last, article, page, words
@@ -179,27 +178,19 @@ def merged(site: Path, config: dict) -> tuple[str, list[Tag]]:
     return document, [heading for found in printed for heading in found.select("h1, h2, h3, h4, h5, h6")]
 
 
-def bookmarks(reader: PdfReader) -> list[tuple[int, str, int]]:
-    """``[(level, text, page number), ...]`` in order; the first page is 1."""
-
-    def flat(entries, level):
-        for entry in entries:
-            if isinstance(entry, list):
-                yield from flat(entry, level + 1)
-            else:
-                yield level, entry.title, reader.get_destination_page_number(entry) + 1
-
-    return list(flat(reader.outline, 1))
-
-
-def outline(node: DictionaryObject) -> Iterator[DictionaryObject]:
-    """The bookmarks below a node of a PDF, in order, as the objects they are."""
+def outline(node: pikepdf.Dictionary, level: int = 1) -> Iterator[tuple[int, pikepdf.Dictionary]]:
+    """The bookmarks below a node of a PDF with their levels, in order, as the objects they are."""
     child = node.get("/First")
     while child is not None:
-        entry = child.get_object()
-        yield entry
-        yield from outline(entry)
-        child = entry.get("/Next")
+        yield level, child
+        yield from outline(child, level + 1)
+        child = child.get("/Next")
+
+
+def bookmarks(pdf: pikepdf.Pdf) -> list[tuple[int, str, int]]:
+    """``[(level, text, page number), ...]`` in order; the first page is 1."""
+    numbers = {sheet.objgen: n for n, sheet in enumerate(pdf.pages, 1)}
+    return [(level, str(entry.Title), numbers[entry.Dest[0].objgen]) for level, entry in outline(pdf.Root.Outlines)]
 
 
 def write(site: Path, out: Path) -> None:
@@ -232,20 +223,21 @@ def write(site: Path, out: Path) -> None:
                     format="A4", prefer_css_page_size=True, outline=True, tagged=True, print_background=True
                 )
 
-            numbers = [number for _, _, number in bookmarks(PdfReader(io.BytesIO(printed())))]
+            with pikepdf.open(io.BytesIO(printed())) as first:
+                numbers = [number for _, _, number in bookmarks(first)]
             shown = [n for heading, n in zip(headings, numbers, strict=True) if in_contents(heading)]
             view.evaluate(NUMBER_CONTENTS, shown)
-            pdf = printed()
+            second = printed()
             browser.close()
     finally:
         server.shutdown()
         server.server_close()
-    writer = PdfWriter(clone_from=io.BytesIO(pdf))
-    for entry, heading in zip(outline(writer.root_object["/Outlines"]), headings, strict=True):
-        entry[NameObject("/Title")] = TextStringObject(words(heading))  # Chromium repeats one that opens a page
-    writer.add_metadata({"/Title": config["title"], "/Author": config["author"]})
-    out.parent.mkdir(parents=True, exist_ok=True)
-    writer.write(out)
+    with pikepdf.open(io.BytesIO(second)) as pdf:
+        for (_, entry), heading in zip(outline(pdf.Root.Outlines), headings, strict=True):
+            entry.Title = pikepdf.String(words(heading))  # Chromium repeats one that opens a page
+        pdf.docinfo["/Title"], pdf.docinfo["/Author"] = config["title"], config["author"]
+        out.parent.mkdir(parents=True, exist_ok=True)
+        pdf.save(out)
 
 
 def in_contents(heading: Tag) -> bool:
