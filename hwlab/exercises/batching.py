@@ -355,6 +355,10 @@ EXERCISES = (
                 reply="That is the ridge, where a step begins to last longer.",
             ),
             Mistake(
+                value=lambda: 0.020 * chip("h100-sxm").peak("bf16") / (2 * model("llama-3.1-8b").num_params),
+                reply="You counted the table of embeddings too. A row of it is looked up, and nothing multiplied.",
+            ),
+            Mistake(
                 value=lambda: budget_for_a_promise() * 2.5, reply="That is for a promise two and a half times as long."
             ),
         ),
@@ -537,6 +541,12 @@ REVIEW = (
                 reply="You left no room for the weights.",
             ),
             Mistake(value=lambda: requests_of_2048_tokens() // 4, reply="You took 32 heads. Keys and values have 8."),
+            Mistake(
+                value=lambda: (
+                    (72e9 - model("llama-3.1-8b").weight_bytes("bf16")) // model("llama-3.1-8b").kv_bytes(2048, "bf16")
+                ),
+                reply="You read GiB as GB. Nine tenths of 80 × 2³⁰ bytes are {{usable}}.",
+            ),
         ),
     ),
     Numeric(
@@ -553,6 +563,10 @@ REVIEW = (
                 value=lambda: least_time_of_a_token() / 2, reply="You gave each weight one byte. In bf16 it takes two."
             ),
             Mistake(
+                value=lambda: model("llama-3.1-8b").weight_bytes("bf16") / chip("h100-sxm").memory_bytes_per_s,
+                reply="You read the table of embeddings too. A token takes one row of it.",
+            ),
+            Mistake(
                 value=lambda: model("llama-3.1-8b").flop_per_token(0) / chip("h100-sxm").peak("bf16"),
                 reply="That is the arithmetic, which waits for the weights.",
             ),
@@ -564,11 +578,16 @@ REVIEW = (
         label="Share of the slots held that are empty",
         answer=share_of_empty_slots,
         unit="%",
+        tolerance=0.012,
         hint="A last block has 0 to 31 empty slots, each number as likely as the others.",
         solution="15.5 slots are empty on average, beside 240 that hold tokens.",
         mistakes=(
             Mistake(value=lambda: 31 / (240 + 31), reply="That is the worst case. On average half of it is empty."),
             Mistake(value=lambda: 15.5 / 240, reply="That is over the tokens. Take the share of all slots held."),
+            Mistake(
+                value=lambda: 16 / (240 + 16),
+                reply="You left half a block empty. From 0 to 31 slots are: half a slot less, on average.",
+            ),
         ),
     ),
 )

@@ -537,6 +537,16 @@ EXERCISES = (
                 reply="That is the roofline, without the starts.",
             ),
             Mistake(
+                value=lambda: (
+                    1
+                    / (
+                        model("llama-3.1-8b").num_layers * 10 * 3.5e-6
+                        + model("llama-3.1-8b").weight_bytes("bf16") / chip("h100-sxm").memory_bytes_per_s
+                    )
+                ),
+                reply="You read the table of embeddings too. A token takes one row of it.",
+            ),
+            Mistake(
                 value=lambda: 1 / (model("llama-3.1-8b").num_layers * 10 * 3.5e-6),
                 reply="That is the starts alone: the weights have to arrive too.",
             ),

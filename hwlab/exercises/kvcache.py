@@ -144,12 +144,12 @@ def gemma_facts():
     return {"each": si(cache_bytes(28, 16, 256, 2, 1), "B")}
 
 
-def why_eight():
-    llama = model("llama-3-8b")
+def why_sixteen():
+    llama = model("llama-3.1-70b")
     layers, hidden = llama.num_layers, llama.hidden_size
     slip = cache_bytes(layers, 1, hidden, 4, 1)
     right = llama.kv_bytes_per_token("bf16")
-    return "both" if slip == 8 * right else "heads"
+    return "both" if slip == 16 * right else "heads"
 
 
 def windows_at_32k():
@@ -157,10 +157,8 @@ def windows_at_32k():
 
 
 def window_facts():
-    gemma = model("gemma-3-27b")
-    alike = allocated_bytes(gemma, 32_768, "bf16")
+    alike = allocated_bytes(model("gemma-3-27b"), 32_768, "bf16")
     return {
-        "near": si(gemma.kv_bytes(1024, "bf16"), "B"),
         "alike": si(alike, "B"),
         "times": number(alike / windows_at_32k(), 2),
         "full": si(10 * 2 * 16 * 128 * 2 * 32_768, "B"),
@@ -200,7 +198,13 @@ def requests_in_fp8():
 
 
 def fp8_facts():
-    return {"before": f"{requests_on_eight()}"}
+    return {"before": f"{requests_on_eight()}", "holds": si(chip("h100-sxm").memory_bytes, "B")}
+
+
+def room_if_decimal():
+    """What weights leave on each of the eight cards if a GiB were a GB."""
+    held = concurrency(model("llama-3.1-70b"), chip("h100-sxm"), chips=8, tokens=4096)
+    return held.memory_bytes * 1e9 / GiB - held.weight_bytes
 
 
 def time_of_a_full_cache():
@@ -221,7 +225,6 @@ def full_facts():
     return {
         "room": si(held.memory_bytes - held.weight_bytes, "B"),
         "usable": si(held.memory_bytes, "B"),
-        "weights": si(held.weight_bytes, "B"),
         "rate": si(h100.memory_bytes_per_s, "B/s"),
         "reading": si(least_time_of_a_token(), "s"),
     }
@@ -261,30 +264,30 @@ EXERCISES = (
         ),
     ),
     Choice(
-        id="kvcache-eightfold",
-        title="how to be eight times too high",
+        id="kvcache-sixteenfold",
+        title="how to be sixteen times too high",
         options=(
             Option(
                 key="heads",
-                text="Only the grouped heads: it counted 32 heads where 8 are kept.",
-                reply="That makes four times. Where does the other factor of two come from?",
+                text="Only the grouped heads: it counted 64 heads where 8 are kept.",
+                reply="That makes eight times. Where does the other factor of two come from?",
             ),
             Option(
                 key="both",
                 text="It took the hidden size as the width of the keys, and four bytes a number.",
-                reply="Yes: all 32 query heads instead of 8, and fp32 instead of 16 bits: 4 × 2.",
+                reply="Yes: the width of all 64 query heads instead of 8, and four bytes instead of two: 8 × 2.",
             ),
             Option(
                 key="bits",
-                text="It gave bits for bytes.",
-                reply="That makes eight too, but the same slip would have made eight of Llama 2 7B; there it made two.",
+                text="It gave bits for bytes, and counted two bytes as four.",
+                reply="That makes sixteen too, but it would have made sixteen of Llama 2 7B too; there it made two.",
             ),
         ),
-        answer=why_eight,
+        answer=why_sixteen,
         hint="The same calculator is only two times too high for Llama 2 7B, which has a key head for each query head.",
         solution="""
             For a model without groups the hidden size *is* the width of all keys, so only the four bytes show. With
-            groups of four the other factor appears. Test a calculator on a model with groups and one without.
+            groups of eight the other factor appears. Test a calculator on a model with groups and one without.
             """,
     ),
     Numeric(
@@ -391,6 +394,10 @@ EXERCISES = (
                 reply="You put the weights into FP8 as well. Only the cache is.",
             ),
             Mistake(value=lambda: 4 * requests_on_eight(), reply="That is four bits a number, scales forgotten."),
+            Mistake(
+                value=lambda: room_if_decimal() * 8 // (model("llama-3.1-70b").kv_bytes(4096, "bf16") / 2),
+                reply="You read GiB as GB: a card holds {{holds}}, nine tenths of which are usable.",
+            ),
         ),
     ),
     Numeric(
@@ -417,6 +424,10 @@ EXERCISES = (
                 reply="You let the cache fill all of it, weights included.",
             ),
             Mistake(value=lambda: time_of_a_full_cache() * 8, reply="Eight cards share it and read at once."),
+            Mistake(
+                value=lambda: room_if_decimal() / chip("h100-sxm").memory_bytes_per_s,
+                reply="You read GiB as GB: a card gives {{usable}} to weights and cache.",
+            ),
         ),
     ),
     Choice(
@@ -582,9 +593,10 @@ REVIEW = (
 def cache_size(model, tokens):
     """Bytes that must be kept of a sequence.
 
-    `model` has layers, heads (of queries), kv_heads,
-    head_dim, itemsize (bytes), window, full_every: of so many
-    layers the last keeps all tokens, the others a window.
+    `model` is a dict: "layers", "heads" (of queries),
+    "kv_heads", "head_dim", "itemsize" (bytes), "window",
+    "full_every": of so many layers the last keeps all tokens,
+    the others those of a window.
     """
     full = model["layers"] // model["full_every"]
     near = min(tokens, model["window"])

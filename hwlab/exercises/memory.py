@@ -494,6 +494,10 @@ EXERCISES = (
                 reply="You gave each weight one byte. In bf16 it takes two.",
             ),
             Mistake(
+                value=lambda: model("llama-3.1-8b").weight_bytes("bf16") * byte_joules("hbm").low,
+                reply="You brought the table of embeddings too. A token takes one row of it.",
+            ),
+            Mistake(
                 value=lambda: model("llama-3.1-8b").flop_per_token(0) / 2 * mac_joules("bf16").low,
                 reply="That is the arithmetic. The bytes cost far more.",
             ),

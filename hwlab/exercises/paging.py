@@ -12,6 +12,7 @@ from hwlab.serving.pager import Pager
 from hwlab.specs.chips import chip
 from hwlab.specs.models import model
 from hwlab.specs.paging import measured
+from hwlab.units import KiB
 
 from .base import Choice, Code, Memo, Mistake, Mutant, Numeric, Option, Prediction
 
@@ -282,6 +283,7 @@ EXERCISES = (
         label="Bytes of the table",
         answer=bytes_of_a_table,
         unit="kB",
+        tolerance=0.01,
         facts=table_facts,
         hint="One entry for each block, however many layers the model has.",
         solution="""
@@ -295,6 +297,10 @@ EXERCISES = (
                 reply="You counted a table for each of 32 layers. They all use the same one.",
             ),
             Mistake(value=lambda: 131_072 / 16 * 4 * 8, reply="Those are bits."),
+            Mistake(
+                value=lambda: 131_072 / 16 * 4 * 1000 / KiB,
+                reply="You divided by 2¹⁰: that many KiB. In kB, which are decimal, it is more.",
+            ),
         ),
     ),
     Numeric(
@@ -323,12 +329,11 @@ EXERCISES = (
         label="Sequences in blocks",
         answer=sequences_in_blocks,
         unit="sequences",
-        tolerance=0.01,
         facts=thirteen_facts,
         hint="Usable memory less weights, over the bytes of a token; then over the slots of a sequence.",
         solution="""
-            {{usable}} less {{weights}}, over {{each}}, are {{pool}} tokens. A sequence costs 500 and 7.5 slots. With
-            {{reserved}} sequences, room for the longest would fill the pool.
+            {{usable}} less {{weights}}, over {{each}}, are {{pool}} tokens. A sequence costs 500 and 7.5 slots, and
+            whole sequences fit. With {{reserved}} sequences, room for the longest would fill the pool.
             """,
         mistakes=(
             Mistake(
@@ -342,6 +347,10 @@ EXERCISES = (
             Mistake(
                 value=lambda: pool("llama-2-13b", "a100-sxm-80gb") // 507.5,
                 reply="That is the A100 with twice the memory.",
+            ),
+            Mistake(
+                value=lambda: (36e9 - model("llama-2-13b").weight_bytes("bf16")) / (819_200 * 507.5),
+                reply="You read GiB as GB. Nine tenths of 40 × 2³⁰ bytes are {{usable}}.",
             ),
         ),
     ),
@@ -512,8 +521,10 @@ EXERCISES = (
 
 
 def loss_of_large_blocks():
-    small, large = (16 - 1) / 2, (256 - 1) / 2
-    return (500 + large) / (500 + small)
+    def slots(size):
+        return 800 % size + 500 + (size - 1) / 2
+
+    return slots(256) / slots(16)
 
 
 def memo_facts():
@@ -536,18 +547,18 @@ MEMO = Memo(
     facts=memo_facts,
     rubric=(
         "It says what the larger block costs in sequences at once, as a number, and how that was found.",
-        "It says what the larger block costs in tokens computed anew, for the common beginning of 800 tokens.",
+        "It says what becomes of the common beginning of 800 tokens: what is stored and computed for each request.",
         "It says for which traffic neither matters, and what to look up to know which traffic this is.",
         "It sets the faster attention against these, in the same unit: tokens a second of the whole service.",
         "It says how to share the cache between customers, and what that costs.",
     ),
-    hint="Two costs: slots that stay empty, and tokens of the common beginning that are not in a full block.",
+    hint="Two costs: slots that stay empty, and tokens of the common beginning that lie in no full block.",
     solution="""
-        A sequence of 500 tokens leaves {{empty_16}} slots empty in blocks of 16 and {{empty_256}} in blocks of 256, so
-        {{loss}} % fewer of them fit. If memory is what limits the batch, as it is on this service, throughput falls by
-        nearly that, and a faster attention, which is a part of a step only, does not bring it back. Of the
-        800 tokens that all begin with, {{found_16}} are found in small blocks and {{found_256}} in large ones: {{more}}
-        more to compute for each request, before its first token. Neither matters for prompts of tens of thousands of
+        Of the 800 tokens that all begin with, {{found_16}} lie in full blocks of 16, which are held once, and
+        {{found_256}} in full blocks of 256. The other {{more}} each request keeps and computes itself, beside its own
+        500; and its last block leaves {{empty_256}} slots empty on average instead of {{empty_16}}. So {{loss}} % fewer
+        of them fit. Since memory is what limits our batch, throughput falls by nearly that, and a faster attention,
+        which is a part of a step only, does not bring it back. Neither matters for prompts of tens of thousands of
         tokens, so look at the distribution of lengths before deciding; a middle size such as 32 or 64 may have most of
         the gain. Customers get a salt each, so that nobody finds what another wrote; it costs one copy of the common
         beginning for each of them. Measure both sizes on a day of real traffic, at the same latency.

@@ -18,6 +18,7 @@ from hwlab.formula import number, si
 from hwlab.specs.chips import chip
 from hwlab.specs.models import experts_touched, model
 from hwlab.specs.papers import paper
+from hwlab.units import GiB
 
 from .base import Choice, Code, Memo, Mistake, Mutant, Numeric, Option, Prediction
 
@@ -138,6 +139,7 @@ def first_token_facts():
         "params": si(model("llama-3.1-8b").num_params, "").strip(),
         "flop": si(2 * model("llama-3.1-8b").num_params * 4096, "FLOP"),
         "peak": si(chip("a100-sxm-80gb").peak("bf16"), "FLOP/s"),
+        "counted": si(prefill_work(model("llama-3.1-8b"), prompt_tokens=4096, dtype="bf16").flop, "FLOP"),
     }
 
 
@@ -146,10 +148,7 @@ def read_for_one_in_four_bits():
 
 
 def four_bit_facts():
-    return {
-        "ridge": number(ridge(chip("a100-sxm-80gb"), "bf16")),
-        "bf16": number(ridge(chip("a100-sxm-80gb"), "bf16")),
-    }
+    return {"ridge": number(ridge(chip("a100-sxm-80gb"), "bf16"))}
 
 
 def step_of_16_users(context=8192, users=16):
@@ -166,6 +165,7 @@ def step_facts():
         "weights": si(llama.weight_bytes_read(16, "bf16"), "B"),
         "cache": si(llama.kv_bytes_read(8192, "bf16"), "B"),
         "caches": si(16 * llama.kv_bytes_read(8192, "bf16"), "B"),
+        "kappa": si(llama.kv_bytes_per_token("bf16"), "B"),
         "rate": si(chip("h100-sxm").memory_bytes_per_s, "B/s"),
         "heads": str(llama.num_heads // llama.num_kv_heads),
     }
@@ -287,6 +287,8 @@ def fill_facts():
         "dense_each": si(prefill_work(llama, prompt_tokens=1024, dtype="bf16").flop / 1024, "FLOP"),
         "intensity": number(work.flop / work.memory_bytes, 2),
         "ridge": number(ridge(chip("h100-sxm"), "bf16")),
+        "times": number(prompt_that_fills_the_arithmetic() / 1024, 2),
+        "bound": number(price(work, rates(chip("h100-sxm"), "bf16")).ratio, 2),
     }
 
 
@@ -328,8 +330,8 @@ EXERCISES = (
         facts=first_token_facts,
         hint="2NT over the dense peak.",
         solution="""
-            2 × {{params}} × 4,096 = {{flop}}, over {{peak}}. A queue, other users and a real engine add to it;
-            nothing takes away.
+            2 × {{params}} × 4,096 = {{flop}}, over {{peak}}. Counted product by product the work is {{counted}}, a
+            little less. A queue, other users and a real engine add to the time.
             """,
         mistakes=(
             Mistake(
@@ -395,7 +397,7 @@ EXERCISES = (
             """,
         mistakes=(
             Mistake(
-                value=lambda: step_of_16_users() - 16 * 8192 * 131072 / chip("h100-sxm").memory_bytes_per_s,
+                value=lambda: step_of_16_users(users=0),
                 reply="You left out the caches: {{caches}} in all.",
             ),
             Mistake(
@@ -461,6 +463,10 @@ EXERCISES = (
                 reply="You gave each query head keys of its own: that is 1, and was so before heads were grouped.",
             ),
             Mistake(
+                value=lambda: intensity_of_its_attention() / 2,
+                reply="You counted the scores and not the sum over the values, or a multiply-add as one FLOP.",
+            ),
+            Mistake(
                 value=lambda: intensity_of_its_attention() * 2,
                 reply="You counted the bytes of the keys and left out the values, or an element took one byte.",
             ),
@@ -472,7 +478,6 @@ EXERCISES = (
         label="Experts read in a layer",
         answer=experts_of_eight_users,
         unit="experts",
-        tolerance=0.01,
         facts=eight_facts,
         hint="An expert is missed by one token with probability 1 − {{each}}/{{experts}}. By eight?",
         solution="""
@@ -540,7 +545,7 @@ EXERCISES = (
         solution="""
             A prompt of 1,024 tokens wakes all experts, {{weights}} of them, but a token computes with few: {{each}},
             where the dense model of {{dense}} does {{dense_each}}. So the pass does {{intensity}} FLOP a byte, and
-            the ridge of {{ridge}} needs about three times the tokens.
+            the ridge of {{ridge}} needs {{times}} times the tokens.
             """,
         mistakes=(
             Mistake(
@@ -553,7 +558,7 @@ EXERCISES = (
             ),
             Mistake(
                 value=lambda: 1024,
-                reply="There memory binds still, by about three times.",
+                reply="There memory binds still, by {{bound}} times.",
             ),
         ),
     ),
@@ -665,6 +670,10 @@ REVIEW = (
         mistakes=(
             Mistake(value=lambda: 8 * time_through_an_h200(), reply="You took bits for bytes."),
             Mistake(
+                value=lambda: time_through_an_h200() * 1e9 / GiB,
+                reply="You read GiB as GB: a GiB is 2³⁰ bytes.",
+            ),
+            Mistake(
                 value=lambda: chip("h200-sxm").memory_bytes / chip("h100-sxm").memory_bytes_per_s,
                 reply="That is the bandwidth of the H100. The H200 has {{rate}}.",
             ),
@@ -709,10 +718,12 @@ def _draw_request(generator):
     }
 
 
-def _mutant(prompt, answer, work, weights, cache, *, longer=max, more=0, grows=1, cached=1, read=1, reading=None):
+def _mutant(
+    prompt, answer, work, weights, cache, *, longer=max, first=1, more=0, grows=1, cached=1, read=1, reading=None
+):
     whole = longer(prompt * work, weights + prompt * cache) if reading is None else reading
     seconds = whole * read
-    for written in range(1, answer + more):
+    for written in range(first, answer - 1 + first + more):
         seconds += longer(work, weights + (prompt + written * grows) * cache * cached)
     return seconds
 
@@ -723,6 +734,10 @@ def _changed(**how):
 
 def _always_bound_by_arithmetic(prompt, answer, work, weights, cache):
     return _mutant(prompt, answer, work, weights, cache, reading=prompt * work)
+
+
+def _prompt_without_cache(prompt, answer, work, weights, cache):
+    return _mutant(prompt, answer, work, weights, cache, reading=max(prompt * work, weights))
 
 
 def _token_by_token(prompt, answer, work, weights, cache):
@@ -763,6 +778,10 @@ CODE = (
                 reply="Your cache stays as the prompt left it. Each token that is written adds to it.",
             ),
             Mutant(
+                function=_changed(first=0),
+                reply="Your cache lags by one. The token that a pass takes in has keys and values too.",
+            ),
+            Mutant(
                 function=_changed(cached=0),
                 reply="You left the cache out of the passes that write. Each of them reads all of it.",
             ),
@@ -773,6 +792,10 @@ CODE = (
             Mutant(
                 function=_always_bound_by_arithmetic,
                 reply="You took for granted that arithmetic binds while the prompt is read. Short ones wait for bytes.",
+            ),
+            Mutant(
+                function=_prompt_without_cache,
+                reply="You left the cache out of the prompt's pass, which writes keys and values of all its tokens.",
             ),
             Mutant(
                 function=_token_by_token,

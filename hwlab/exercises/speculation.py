@@ -17,7 +17,7 @@ from hwlab.serving.speculative import (
     tokens_per_round,
 )
 from hwlab.specs.chips import chip
-from hwlab.specs.models import model
+from hwlab.specs.models import experts_touched, model
 from hwlab.specs.speculation import measurements
 
 from .base import Choice, Code, Memo, Mistake, Mutant, Numeric, Option, Prediction
@@ -199,7 +199,18 @@ def expert_facts():
         "one": si(experts.weight_bytes_read(1, "bf16"), "B"),
         "five": si(experts.weight_bytes_read(5, "bf16"), "B"),
         "gain": number(tokens_per_round(0.7, 4) / time_to_judge_with_experts()),
+        "dense": number(tokens_per_round(0.7, 4)),
+        "shared": si(bytes_for_all_tokens(), "B"),
+        "chosen": si(experts.weight_bytes_read(1, "bf16") - bytes_for_all_tokens(), "B"),
+        "awake": number(experts_touched(128, 8, 5)),
     }
+
+
+def bytes_for_all_tokens():
+    """Weights of Qwen3 30B A3B that every token uses: none of the experts'."""
+    experts = model("qwen3-30b-a3b")
+    more = experts.weight_bytes_read(5, "bf16") - experts.weight_bytes_read(1, "bf16")
+    return experts.weight_bytes_read(1, "bf16") - more * 8 / (experts_touched(128, 8, 5) - 8)
 
 
 def chip_facts():
@@ -236,10 +247,6 @@ EXERCISES = (
             Mistake(
                 value=lambda: sum(q * p for q, p in zip(_DRAFT, _TARGET, strict=True)),
                 reply="That is the chance that two independent draws agree. The verdict looks at probabilities.",
-            ),
-            Mistake(
-                value=lambda: sum(map(max, _DRAFT, _TARGET)) / 2,
-                reply="You took the larger of the two each time, and half of it.",
             ),
         ),
     ),
@@ -355,12 +362,17 @@ EXERCISES = (
         tolerance=0.03,
         hint="How many different experts do five tokens touch, of 128 with 8 a token, if they choose at random?",
         solution="""
-            A token reads {{one}} of weights and five tokens {{five}}, since each brings experts of its own. Free
-            guesses, four a round and seven of ten taken, gain {{gain}} times, and not the 2.77 of a dense model.
+            Five tokens touch {{awake}} experts of a layer and one token 8, so the experts' bytes grow in that
+            proportion: a token reads {{one}} of weights in all, five tokens {{five}}. Free guesses, four a round and
+            seven of ten taken, gain {{gain}} times, and not the {{dense}} of a dense model.
             """,
         mistakes=(
             Mistake(value=lambda: 5, reply="What all tokens use, attention and head, is read once; some experts too."),
             Mistake(value=time_to_judge_four, reply="That is a dense model. Here each token has its own experts."),
+            Mistake(
+                value=lambda: experts_touched(128, 8, 5) / 8,
+                reply="That is the experts alone. Attention and head are read once, for all five.",
+            ),
         ),
     ),
     Choice(
@@ -560,6 +572,10 @@ REVIEW = (
         solution="{{weights}} over {{rate}}. The table of embeddings is not read whole: one row a token.",
         mistakes=(
             Mistake(value=lambda: time_of_a_step_alone() / 2, reply="In bf16 a parameter takes two bytes."),
+            Mistake(
+                value=lambda: TARGET.weight_bytes("bf16") / chip("tpu-v6e").memory_bytes_per_s,
+                reply="You read the table of embeddings too. A token takes one row of it.",
+            ),
             Mistake(value=lambda: time_of_a_step_alone() * 8, reply="The bandwidth is in bytes, not bits."),
         ),
     ),

@@ -42,14 +42,13 @@ def padding_of_doubling():
 
 
 def one_row_facts():
-    return {"cycles": f"{256 + 256 - 1}", "macs": f"{256 * 256:,}", "fill": f"{256 + 256 - 2}"}
+    return {"cycles": f"{256 + 256 - 1}", "macs": f"{256 * 256:,}"}
 
 
 def fed_facts():
     v1 = chip("tpu-v1")
     return {
         "tile": si(256 * 256, "B"),
-        "bandwidth": si(v1.memory_bytes_per_s, "B/s"),
         "time": si(256 * 256 / v1.memory_bytes_per_s, "s"),
         "clock": si(v1.clock_hz, "Hz"),
         "per_cycle": number(v1.memory_bytes_per_s / v1.clock_hz),
@@ -69,11 +68,7 @@ def energy_facts():
         "gpu": si(h100.peak("bf16"), "FLOP/s"),
         "tdp": f"{number(h100.tdp_watts)} W",
         "by_mean": number(tpu / mean / gpu),
-        "by_most": number(tpu / most / gpu),
         "sparse": si(sparse, "FLOP/s", 4),
-        "sparse_wins": number(sparse / h100.tdp_watts / (tpu / mean)),
-        "v4_joule": number(tpu / mean / 1e12),
-        "h100_joule": number(gpu / 1e12),
     }
 
 
@@ -202,7 +197,6 @@ def rate_facts():
     return {
         "bandwidth": si(v1.memory_bytes_per_s, "B/s"),
         "rate": si(rate_of_mlp0(), "FLOP/s"),
-        "peak": si(v1.peak("int8"), "FLOP/s"),
         "share": f"{number(100 * rate_of_mlp0() / v1.peak('int8'), 2)} %",
     }
 
@@ -213,8 +207,7 @@ def array_at_work_on_short_heads():
 
 
 def head_facts():
-    llama = model("llama-3.2-1b")
-    return {"depth": f"{llama.head_dim}", "heads": f"{llama.num_heads}"}
+    return {"depth": f"{model('llama-3.2-1b').head_dim}"}
 
 
 def programs_times_30_s():

@@ -38,7 +38,7 @@ def test_the_answers_are_those_worked_by_hand():
     assert set(by_hand) == {q.id for q in QUESTIONS if isinstance(q, (Prediction, Numeric))}
     for id, value in by_hand.items():
         assert question(id).answer() == pytest.approx(value, rel=5e-4), id
-    assert question("kvcache-eightfold").answer() == "both" and question("kvcache-alike").answer() == "window"
+    assert question("kvcache-sixteenfold").answer() == "both" and question("kvcache-alike").answer() == "window"
     assert MEMO.answer() == 8 * (USABLE - WEIGHTS) // (32 * REQUEST) == 11
 
 
