@@ -288,8 +288,13 @@ def fill_facts():
         "intensity": number(work.flop / work.memory_bytes, 2),
         "ridge": number(ridge(chip("h100-sxm"), "bf16")),
         "times": number(prompt_that_fills_the_arithmetic() / 1024, 2),
-        "bound": number(price(work, rates(chip("h100-sxm"), "bf16")).ratio, 2),
+        "bound": number(times_that_memory_binds(), 2),
     }
+
+
+def times_that_memory_binds():
+    """In the scene of the question."""
+    return prefill_time(model("qwen3-30b-a3b"), chip("h100-sxm"), prompt_tokens=1024, dtype="bf16").ratio
 
 
 EXERCISES = (
@@ -419,7 +424,7 @@ EXERCISES = (
         title="when the caches weigh as much",
         label="Users",
         answer=users_whose_caches_weigh_as_much,
-        unit="requests",
+        unit="users",
         facts=users_facts,
         hint="Bytes of weights over bytes of one user's cache.",
         solution="""
@@ -555,6 +560,10 @@ EXERCISES = (
             Mistake(
                 value=lambda: 128 / 8 * ridge(chip("h100-sxm"), "bf16"),
                 reply="Only the experts are chosen from. Attention and head work for every token.",
+            ),
+            Mistake(
+                value=lambda: 1024 * times_that_memory_binds(),
+                reply="Attention's work grows faster than the prompt, so the arithmetic gets there a little sooner.",
             ),
             Mistake(
                 value=lambda: 1024,

@@ -305,7 +305,7 @@ EXERCISES = (
         title="how far to guess ahead",
         label="Best number of guesses",
         answer=guesses_that_are_best,
-        unit="tokens",
+        unit="guesses",
         tolerance=0.005,
         facts=lambda: {
             "best": str(guesses_that_are_best()),
@@ -470,6 +470,10 @@ EXERCISES = (
             Mistake(
                 value=lambda: cost_of_the_large_draft() + 1 / 7,
                 reply="The target's own step is part of the round; take it off first.",
+            ),
+            Mistake(
+                value=lambda: large_draft().guesses * cost_of_the_large_draft(),
+                reply="That is all seven guesses together.",
             ),
         ),
     ),

@@ -11,13 +11,16 @@ from types import MappingProxyType
 
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-_COUNTED = "token row column line product request core chip layer expert cycle time step block sequence"
+_COUNTED = "token row column line product request user core chip layer expert cycle time step block sequence"
 
 
 def _symbols() -> dict[str, tuple[float, str]]:
     table = {"%": (0.01, "1"), "x": (1.0, "1"), "×": (1.0, "1")}
     for noun in _COUNTED.split():
         table[noun] = table[noun + "s"] = (1.0, "1")
+    for noun in ("guess", "miss"):
+        table[noun] = table[noun + "es"] = (1.0, "1")
+    table["token/s"] = table["tokens/s"] = (1.0, "1/s")
     for prefix, factor in _PREFIXES.items():
         for name in ("B", "byte", "bytes"):
             table[f"{prefix}{name}"] = (factor, "byte")
@@ -55,6 +58,7 @@ BASES = MappingProxyType(
         "s": "a time",
         "J": "an energy",
         "1": "a count or a share",
+        "1/s": "a count a second",
     }
 )
 """Every base unit, and what a number in it is called in a sentence."""

@@ -56,6 +56,10 @@ def test_each_mistake_gets_its_own_reply_and_the_answer_is_right_in_both_units(q
         ("prefill-step-of-users", "9.61 ms"),  # (15 GB + 16 x 8192 x 131 kB) / 3.35 TB/s, with the figures as printed
         ("speculation-experts", "3.02"),  # (2.46 + 3.62 x 35.3 / 8) / (2.46 + 3.62), likewise
         ("paging-table-bytes", "32 KiB"),
+        ("prefill-even-users", "104 users"),
+        ("speculation-best-guesses", "4 guesses"),
+        ("paging-review-lru", "10 misses"),
+        ("gpus-starts", "179 tokens/s"),
     ],
 )
 def test_what_the_words_of_a_question_give_is_right_in_any_fair_rounding(id, text):
@@ -82,6 +86,8 @@ LLAMA_8B, LLAMA_70B = 8_030_261_248, 70_553_706_496  # parameters, the table of 
         ("batching-review-blocks", 16 / 256, "half a slot less"),
         ("speculation-experts", (1 - (120 / 128) ** 5) * 128 / 8, "experts alone"),
         ("prefill-attention-intensity", 8, "scores"),
+        ("prefill-experts-prompt", 1024 * 3, "sooner"),  # as the scene prints the factor
+        ("speculation-large-draft", (1 - 0.82**8) / 0.18 / 1.7 - 1, "all seven"),
     ],
 )
 def test_a_slip_that_the_question_invites_is_answered_by_name(id, slip, word):
