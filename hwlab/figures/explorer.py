@@ -423,6 +423,8 @@ def explore(
     along = here | {x.name: Sym("var", "datum.x")}
 
     spec = compiled(_chart(x, y, along, curves, rules))
+    if y.low is not None:
+        _hold_the_point(spec, y)
     spec["signals"] = [
         *({"name": f"in_{control.name}", "value": getattr(explorer, control.name)} for control in controls),
         *({"name": part, "update": expression} for part, expression in lets),
@@ -536,7 +538,7 @@ def _chart(x, y, along, curves, rules):
         ]
     you = alt.Chart(here).transform_calculate(x=f"in_{x.name}", y="out_value").transform_filter(answers)
     # the value stands to the right of the point where there is room, else above it: a curve that rises lies below there
-    right = f"scale('x', in_{x.name}) > width - 100"
+    right = f"scale('x', in_{x.name}) > width - 120"
     above = f"({right} || scale('y', out_value) > height - 40)"
     layers += [
         you.mark_rule(style="drop").encode(alt.X("x:Q"), alt.Y("y:Q"), y2=alt.value("height")),
@@ -559,6 +561,13 @@ def _scale(alt, axis):
     return alt.Scale(type=axis.scale, domain=[axis.low, axis.high], nice=False)
 
 
+def _hold_the_point(spec, y):
+    """Let the vertical axis of `spec` reach as far as the reader's point, where that lies beyond its ends."""
+    (scale,) = (scale for scale in spec["scales"] if scale["name"] == "y")
+    ends = f"[min({y.low}, out_value), max({y.high}, out_value)]"
+    scale["domain"] = {"signal": f"out_refusal === '' && isFinite(out_value) ? {ends} : [{y.low}, {y.high}]"}
+
+
 def _axis(alt, axis):
     pattern = "~s" if axis.prefix else ",~r"
     label = f"replace(format(datum.value, '{pattern}'), regexp('([a-zA-Zµ])$'), ' $1')"
@@ -566,7 +575,8 @@ def _axis(alt, axis):
         return alt.Axis(labelExpr=label, tickCount=5)
     first, last = math.ceil(math.log10(axis.low) - 1e-9), math.floor(math.log10(axis.high) + 1e-9)
     every = max(1, math.ceil((last - first + 1) / 6))
-    return alt.Axis(labelExpr=label, values=[10.0**power for power in range(first, last + 1, every)])
+    beyond = 4 * every  # the renderer leaves out what lies past the ends, until a point stretches the axis
+    return alt.Axis(labelExpr=label, values=[10.0**power for power in range(first - beyond, last + beyond + 1, every)])
 
 
 # --- the fragment ---------------------------------------------------------------------------------------------------

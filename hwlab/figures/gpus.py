@@ -166,7 +166,7 @@ def ratio_explorer(gpus: Sequence[str] = GPUS, cpus: Sequence[str] = CPUS) -> Ex
     return explore(
         times_as_fast,
         x=Axis("rows", 1, 4096, step=1, scale="log", title="Rows that share the weights"),
-        y=Result("Times as fast", "times", low=1, high=1000, scale="log"),
+        y=Result("GPU over CPU", "times", low=1, high=1000, scale="log"),
         sliders=[
             Choice("gpu", {id: _side(chip(id), 0) for id in gpus}, gpus[0], title="GPU"),
             Choice("cpu", {id: _side(chip(id), 1) for id in cpus}, cpus[0], title="CPU"),
@@ -211,10 +211,13 @@ def launch_sentence(elements, chip, kernels, start):
     whole = chain_time(elements, chip, kernels, start)
     even = start * 1e-6 * chip.bytes_per_s / (2 * _ITEM)
     return text(
-        "{count} on {chip} take {whole}, {share} % of it to start. In one kernel: {fused}, which saves {saved} of "
-        "traffic. Starts and bytes take equally long at {even} elements.",
-        count=text("{n} {noun}", n=number(kernels), noun=where(kernels == 1, "kernel", "kernels")),
-        chip=chip.name,
+        "{count} {whole}, {share} % of it to start. In one kernel: {fused}, which saves {saved} of traffic. Starts and "
+        "bytes take equally long at {even} elements.",
+        count=where(
+            kernels == 1,
+            text("1 kernel on {chip} takes", chip=chip.name),
+            text("{n} kernels on {chip} take", n=number(kernels), chip=chip.name),
+        ),
         whole=si(whole, "s"),
         share=number(100 * kernels * start * 1e-6 / whole),
         fused=si(fused_time(elements, chip, kernels, start), "s"),
@@ -610,7 +613,8 @@ def shares_of_the_peak(measured: Sequence[Measurement]):
         for id, m in best.items()
     ]
     rows.sort(key=lambda row: row["share, %"])
-    x = alt.X("share, %:Q", title="Best product measured, % of the dense peak", scale=alt.Scale(domain=[0, 100]))
+    scale, axis = alt.Scale(domain=[0, 100]), alt.Axis(tickCount=5)
+    x = alt.X("share, %:Q", title="Best product measured, % of the dense peak", scale=scale, axis=axis)
     y = alt.Y("chip:N", sort=[row["chip"] for row in rows], title=None, axis=None)
     says = [row | {"says": f"{row['chip']}: {number(row['share, %'])} %"} for row in rows]
     base = alt.Chart(alt.Data(values=says))

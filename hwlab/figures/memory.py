@@ -151,7 +151,7 @@ def technologies_table() -> Table:
         ],
         [
             "a gigabyte",
-            "",
+            "none in print",
             f"{number(ddr.figure('usd_per_gigabyte').value)} USD",
             f"{number(hbm.figure('usd_per_gigabyte', '2026').value)} USD",
         ],

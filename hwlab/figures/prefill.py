@@ -246,7 +246,7 @@ def step_explorer(chips: Sequence[str] = CHIPS, models: Sequence[str] = MODELS) 
     return explore(
         step_rate,
         x=Axis("tokens", 1, 8192, 1024, step=1, scale="log", title="Tokens in the step"),
-        y=Result("Tokens a second", "/s", low=1, high=1e7, scale="log"),
+        y=Result("Rate", "tokens/s", low=1, high=1e7, scale="log"),
         sliders=[
             Choice("whose", [ONE_PROMPT, EACH_USER], ONE_PROMPT, title="The tokens are"),
             Choice("chip", machines, chips[0], title="Chip"),

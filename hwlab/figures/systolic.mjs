@@ -69,7 +69,7 @@ function product(frame) {
   const bar = (y, share) => [svg("rect", { x: 0.75, y: y + 0.75, width: width - 1.5, height: 10.5, fill: "none", stroke: EDGE, "stroke-width": 1.5 }),
     svg("rect", { x: 0, y, width: width * share, height: 12, fill: INK })];
   const picture = svg("svg", { viewBox: `-2 0 ${width + 4} ${136 + m * high + 4}`, "aria-hidden": "true" },
-    words(0, 16, "Cycle"), words(width, 16, `${frame.cycle} of ${frame.cycles}`, right),
+    words(0, 16, "Cycle since the start"), words(width, 16, `${frame.cycle} of ${frame.cycles}`, right),
     words(0, 38, "MACs busy"), words(width, 38, `${frame.active.length} of ${units}`, right), ...bar(45, frame.active.length / units),
     words(0, 80, "Utilisation so far"), words(width, 80, `${(100 * frame.utilization).toFixed(1)} %`, right), ...bar(87, frame.utilization),
     words(0, 128, "C so far", { "font-weight": 600, fill: WORD.C }));

@@ -52,6 +52,7 @@ READ = (
     await frame(); await frame();
     found.push({
       value: el.view.signal('out_value'),
+      height: el.view.scale('y')(el.view.signal('out_value')) / el.view.height(),
       says: el.querySelector('.hw-say').textContent,
       refused: el.querySelector('.hw-say').hasAttribute('data-refused'),
       lines: [...el.querySelectorAll('.hw-arithmetic:not([hidden]) li')].map(li => li.textContent),
@@ -82,6 +83,7 @@ def test_the_page_agrees_with_python_in_200_random_states(name, open_page):
             assert shown["value"] == pytest.approx(explorer.value(), rel=1e-9), state
             assert not shown["refused"] and shown["lines"] == explorer.arithmetic(), state
             assert shown["curves"] >= 1, state
+            assert -1e-9 <= shown["height"] <= 1 + 1e-9, state  # the reader's point is never off the chart
     assert refused < STATES / 2 and bool(refused) == (explorer._refuses is not None)  # both kinds, where there are two
     assert page.problems == [] and page.foreign == []
 
