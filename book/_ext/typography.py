@@ -28,9 +28,10 @@ SYMBOLS = (
 UNIT = rf"(?:{'|'.join(SYMBOLS)})(?!\w)"
 SPACE = re.compile(rf"(?<=[\d⁰¹²³⁴⁵⁶⁷⁸⁹])[ \n](?={UNIT})")
 SIGN = re.compile(r"(?<=\d)[ \n]([×±])[ \n](?=\d)")
-TAG = re.compile(r"""(<!--.*?-->|<(?:[^>"']|"[^"]*"|'[^']*')*>)""", re.DOTALL)
+# A tag, or all of a script: the data of a figure hold "<" and quotation marks that open and close nothing
+TAG = re.compile(r"""(<!--.*?-->|<script\b.*?</script>|<style\b.*?</style>|<(?:[^>"']|"[^"]*"|'[^']*')*>)""", re.DOTALL)
 TEX = ("\\(", "\\[")  # how a formula begins that waits to be set
-ASIDE = ("code", "math", "pre", "script", "style", "svg", "textarea")  # elements that hold no prose
+ASIDE = ("code", "math", "pre", "svg", "textarea")  # elements that hold no prose
 
 # An inline formula, an opening bracket or quotation mark before it, and after it what is not a space, or a unit
 FORMULA_IN_LINE = re.compile(

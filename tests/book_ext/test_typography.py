@@ -33,3 +33,8 @@ def test_what_needs_nothing_is_left_alone(text):
 
 def test_prose_after_code_is_prose_again():
     assert typography.keep("<pre>1 s</pre><p>1 s</p>") == "<pre>1 s</pre><p>1\xa0s</p>"
+
+
+def test_what_scripts_hold_opens_no_tag():
+    less, more = (f'<script type="application/json">"a {sign} 2 s"</script>' for sign in "<>")
+    assert typography.keep(f"{less}<p>1 s</p>{more}<p>1 s</p>") == f"{less}<p>1\xa0s</p>{more}<p>1\xa0s</p>"
