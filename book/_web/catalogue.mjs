@@ -17,13 +17,13 @@ function start(catalogue) {
   }
 
   const fieldset = catalogue.querySelector(".filter");
-  const search = Object.assign(document.createElement("input"), { type: "search", className: "search", placeholder: "h100, apple, 2024", autocomplete: "off" });
+  const search = Object.assign(document.createElement("input"), { type: "search", className: "search", placeholder: "nvidia 2024", autocomplete: "off" });
   const label = Object.assign(document.createElement("label"), { className: "by" });
   label.append(catalogue.dataset.search, search);
   const count = Object.assign(document.createElement("output"), { className: "count" });
   fieldset.append(label, count);
   const show = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = search.value.toLowerCase().split(/[\s,;]+/).filter(Boolean);
     const kind = fieldset.querySelector(":checked").id.replace("show-", "");
     let shown = 0, found = 0;
     for (const body of bodies) {

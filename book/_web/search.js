@@ -21,6 +21,7 @@
     if (names.some((one) => words(one).join(" ") === asked)) return 4;
     const inName = words(`${name} ${about}`), long = wanted.every((word) => word.length > 2); // "P" and "I*" are no parts
     if (long && words(name).join(" ").startsWith(asked)) return 3;
+    if (query.length > 1 && words(name).slice(0, wanted.length).join(" ") === asked) return 3; // KV
     if (wanted.every((word) => inName.includes(word))) return 2;
     return long && wanted.every((word) => inName.some((one) => one.includes(word))) ? 1 : 0;
   }

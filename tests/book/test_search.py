@@ -12,6 +12,7 @@ DIRECT = {
     "ridge": "book/glossary.html#term-ridge-point",
     "tokens": "book/glossary.html#term-token",
     "MFU": "book/glossary.html#term-MFU",
+    "KV": "book/glossary.html#term-KV-cache",
     "C030": "book/04-cpus-and-gpus.html#claim-C030",
     "matmul-bytes": "book/02-matmul.html#q-matmul-bytes",
     "kv_bytes": "book/reference.html#hwlab.specs.models.ModelSpec.kv_bytes",
