@@ -20,6 +20,7 @@ from functools import partial
 from numbers import Real
 from operator import index
 from os import PathLike
+from threading import RLock
 from typing import NamedTuple
 
 import jax
@@ -31,7 +32,7 @@ from hwlab.formula import whole
 from hwlab.kernels.checkpoints import Checkpoint, load_checkpoint
 from hwlab.kernels.transformer import Rows, new_pools, paged
 from hwlab.serving.pager import Pager
-from hwlab.serving.scheduler import Request, Scheduler, Step
+from hwlab.serving.scheduler import Request, Scheduler, Stalled, Step
 from hwlab.serving.speculative import look_up
 
 LOOK_UP = "look-up"
@@ -155,6 +156,8 @@ class _Answer:
 class Engine:
     """Serve a model on this machine.
 
+    Threads may share it for `generate` and `stream`: they take the steps in turn, each for all.
+
     Parameters
     ----------
     model : Checkpoint
@@ -182,7 +185,8 @@ class Engine:
     Attributes
     ----------
     scheduler, pager
-        The real objects. ``serve(requests, engine.scheduler, engine)`` answers requests that arrive in time.
+        The real objects. ``serve(requests, engine.scheduler, engine)`` answers requests that arrive in time; what the
+        model cannot answer (an id that it has not, more tokens than its context) is a ValueError.
     samplings : dict
         How requests draw that came to the scheduler directly, by their id: `Sampling`, greedy where nothing is said.
     spec : ModelSpec
@@ -220,8 +224,7 @@ class Engine:
             raise TypeError(f"model is {model!r}; give a Checkpoint, or Engine.load its name")
         if draft is not None and not isinstance(draft, Checkpoint) and draft != LOOK_UP:
             raise ValueError(f"draft is {draft!r}; give a Checkpoint, or {LOOK_UP!r}")
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise TypeError(f"seed is {seed!r}; give a whole number")
+        seed = _seed(seed)
         if isinstance(draft, Checkpoint) and draft.config.vocab_size != model.config.vocab_size:
             raise ValueError(
                 f"{model.name} has {model.config.vocab_size} tokens and {draft.name} {draft.config.vocab_size}; a "
@@ -256,6 +259,7 @@ class Engine:
         )
         self._new_pools()
         self.log: list[StepRecord] = []
+        self._turn = RLock()  # of the thread that changes something
         self._start = time.perf_counter()
         self._names = 0
 
@@ -288,7 +292,12 @@ class Engine:
         self.pager = Pager(num_blocks, block_tokens, seed=self._seed)
         swap = self._options["preemption"] == "swap"
         host = Pager(num_blocks, block_tokens, seed=self._seed) if swap else None
-        self.scheduler = Scheduler(self.pager, host=host, **self._options)
+        self.scheduler = _Scheduler(self.model, self.pager, host=host, **self._options)
+        self._stepping, self._whole = (
+            False,
+            True,
+        )  # whether a step of `_advance` runs, and whether the last one went well
+        self._gone: list[str] = []
         self.samplings: dict[Hashable, Sampling] = {}
         self._answers: dict[Hashable, _Answer] = {}
 
@@ -548,11 +557,12 @@ class Engine:
         if not hasattr(prompts, "__iter__"):
             raise TypeError(f"prompts is {prompts!r}; give a list of texts, or of token ids")
         options = seed, max_new_tokens, temperature, top_k, top_p, stop
-        names = self._begin([self._asked(prompt, *options, number=i) for i, prompt in enumerate(prompts)])
-        answers = [self._answers[name] for name in names]
+        asked = [self._asked(prompt, *options, number=i) for i, prompt in enumerate(prompts)]
+        names, answers = self._new_names(len(asked)), [answer for *_, answer in asked]
         try:
+            self._begin(names, asked)
             while not all(answer.done for answer in answers):
-                self._advance()
+                self._advance(names)
                 if progress is not None:
                     progress(sum(len(answer.ids) for answer in answers), len(answers) * max_new_tokens)
         finally:
@@ -577,9 +587,9 @@ class Engine:
         return self._pieces(self._asked(prompt, seed, max_new_tokens, temperature, top_k, top_p, stop))
 
     def _pieces(self, asked):
-        (name,) = self._begin([asked])
-        shown, answer = 0, self._answers[name]
+        (name,), answer, shown = self._new_names(1), asked[-1], 0
         try:
+            self._begin([name], [asked])
             while True:
                 done = answer.done  # it may come while somebody else takes the steps
                 text = self._text(answer.ids)[: answer.cut]
@@ -590,9 +600,7 @@ class Engine:
                 if done:
                     return
                 if not answer.done:
-                    if name not in self._answers:
-                        raise RuntimeError("the engine began anew after a step that failed; this stream is lost")
-                    self._advance()
+                    self._advance([name])
         finally:
             self._forget([name])
 
@@ -607,29 +615,22 @@ class Engine:
             ids = _whole_numbers(prompt)
             if ids is None:
                 raise TypeError(f"a prompt is {prompt!r}; give a text, or whole numbers as its token ids")
-        vocab, longest = self.model.config.vocab_size, self.model.config.max_context_tokens
         if not ids:
             raise ValueError("a prompt is empty; give one token or more")
-        wrong = [i for i in ids if not 0 <= i < vocab]
-        if wrong:
-            raise ValueError(f"a prompt has the token id {wrong[0]}; {self.model.name} has ids from 0 to {vocab - 1}")
-        if len(ids) + max_new_tokens > longest:
-            raise ValueError(
-                f"a prompt has {len(ids)} tokens and its answer up to {max_new_tokens}; {self.model.name} was made for "
-                f"{longest} in all"
-            )
+        _computable(self.model, ids, max_new_tokens, "a prompt")
         if not isinstance(temperature, Real) or not 0 <= temperature < float("inf"):
             raise ValueError(f"temperature is {temperature!r}; give a number from 0 on")
         if top_k is not None:
             top_k = whole(top_k=top_k)
         if top_p is not None and not (isinstance(top_p, Real) and 0 < top_p <= 1):
             raise ValueError(f"top_p is {top_p!r}; give a probability above 0, up to 1")
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise TypeError(f"seed is {seed!r}; give a whole number")
-        stops = tuple(stop) if hasattr(stop, "__iter__") and not isinstance(stop, str) else (stop,)
-        if any(not isinstance(s, str | int) or isinstance(s, bool) or s == "" for s in stops):
-            raise TypeError(f"stop is {stop!r}; give texts and token ids")
+        seed = _seed(seed)
+        stops = tuple(stop) if hasattr(stop, "__iter__") and not isinstance(stop, str | bytes) else (stop,)
         texts = tuple(s for s in stops if isinstance(s, str))
+        stop_ids = _whole_numbers(s for s in stops if not isinstance(s, str))
+        if stop_ids is None or "" in texts:
+            raise TypeError(f"stop is {stop!r}; give texts and token ids")
+        _known(self.model, stop_ids, "stop")
         if texts and self.model.tokenizer is None:
             raise TypeError(f"{self.model.name} came without a tokenizer; stop at token ids")
         return (
@@ -637,31 +638,52 @@ class Engine:
             max_new_tokens,
             Sampling(float(temperature), top_k, top_p, seed + number),
             _Answer(
-                stop_ids=frozenset(self.model.stop_ids).union(s for s in stops if isinstance(s, int)),
+                stop_ids=frozenset(self.model.stop_ids).union(stop_ids),
                 stop_texts=texts,
             ),
         )
 
-    def _begin(self, asked) -> list[int]:
-        """Queue requests, all or none; their names."""
-        names = []
-        try:
-            for ids, max_new_tokens, sampling, answer in asked:
-                self._names += 1
-                name = f"answer {self._names}"
-                self.scheduler.add(Request(id=name, prompt=ids, max_new_tokens=max_new_tokens))
-                self._answers[name], self.samplings[name] = answer, sampling
-                names.append(name)
-        except Exception:
-            self._forget(names)
-            raise
-        now = time.perf_counter()
-        for name in names:
-            self._answers[name].begun_s = now
-        return names
+    def _new_names(self, count) -> list[str]:
+        with self._turn:
+            self._names += count
+            return [f"answer {self._names - count + i}" for i in range(1, count + 1)]
 
-    def _advance(self):
-        """One step, for whoever is in it."""
+    def _begin(self, names, asked):
+        """Queue requests; `_forget` comes in any case, so all or none."""
+        with self._turn:
+            self._whole = False
+            try:
+                for name, (ids, max_new_tokens, sampling, answer) in zip(names, asked, strict=True):
+                    self.scheduler.add(Request(id=name, prompt=ids, max_new_tokens=max_new_tokens))
+                    self._answers[name], self.samplings[name] = answer, sampling
+            except Exception:  # refused; an interrupt may have come in the middle of it
+                self._whole = True
+                raise
+            now = time.perf_counter()
+            for *_, answer in asked:
+                answer.begun_s = now
+            self._whole = True
+
+    def _advance(self, names):
+        """One step, for whoever is in it, unless these answers have come while another thread took the steps."""
+        with self._turn:
+            if any(name not in self._answers for name in names):
+                raise RuntimeError("the engine began anew after a step that failed; what it was answering is lost")
+            if all(self._answers[name].done for name in names):
+                return
+            self._stepping, self._whole = True, False
+            try:
+                self._step()
+                self._whole = True
+            except Stalled:
+                self._whole = True
+                raise
+            finally:
+                self._stepping = False
+            if self._gone:
+                self._forget(())
+
+    def _step(self):
         step = self.scheduler.step()
         self.run(step)
         now = time.perf_counter()
@@ -675,15 +697,19 @@ class Engine:
 
     def _forget(self, names):
         """End what has not ended."""
-        try:
-            for name in names:
+        with self._turn:
+            if self._stepping:  # a stream that nobody has any more is collected while a step runs
+                self._gone += names
+                return
+            if not self._whole:  # a step failed on its way: nobody knows what the blocks hold
+                self._reset()
+                self._new_pools()
+            for name in (*self._gone, *names):
                 answer = self._answers.pop(name, None)
                 self.samplings.pop(name, None)
                 if answer is not None and not answer.done:
                     self.scheduler.cancel(name)
-        except RuntimeError:  # in the middle of a step: nobody knows what its blocks hold
-            self._reset()
-            self._new_pools()
+            self._gone.clear()
 
     def _generation(self, answer) -> Generation:
         further = len(answer.ids) - 1
@@ -694,6 +720,40 @@ class Engine:
             ttft_s=answer.first_s - answer.begun_s,
             tpot_s=(answer.last_s - answer.first_s) / further if further else None,
         )
+
+
+class _Scheduler(Scheduler):
+    """One that refuses what its model cannot compute, before it comes into a step with others."""
+
+    def __init__(self, model: Checkpoint, pager: Pager, **options):
+        super().__init__(pager, **options)
+        self._model = model
+
+    def add(self, request: Request) -> None:
+        if isinstance(request, Request):
+            who = f"request {request.id!r}"
+            if not hasattr(request.prompt, "__len__"):
+                raise ValueError(f"{who}: the prompt came as a number of tokens; an engine computes with their ids")
+            _computable(self._model, request.prompt, request.max_new_tokens, who)
+        super().add(request)
+
+
+def _computable(model, ids, max_new_tokens, who):
+    """Nothing, if a model can answer this prompt."""
+    longest = model.config.max_context_tokens
+    _known(model, ids, who)
+    if len(ids) + max_new_tokens > longest:
+        raise ValueError(
+            f"{who} has {len(ids)} tokens and its answer up to {max_new_tokens}; {model.name} was made for {longest} "
+            "in all"
+        )
+
+
+def _known(model, ids, who):
+    """Nothing, if a model has these tokens."""
+    vocab = model.config.vocab_size
+    if wrong := [id for id in ids if not 0 <= id < vocab]:
+        raise ValueError(f"{who} has the token id {wrong[0]}; {model.name} has ids from 0 to {vocab - 1}")
 
 
 # --- what is compiled ----------------------------------------------------------------------------------------
@@ -977,6 +1037,13 @@ def _unsure(text: str, stops: Sequence[str]) -> int:
             if text.endswith(stop[:size]):
                 unsure = max(unsure, size)
     return unsure
+
+
+def _seed(seed) -> int:
+    numbers = _whole_numbers([seed])
+    if numbers is None:
+        raise TypeError(f"seed is {seed!r}; give a whole number")
+    return numbers[0]
 
 
 def _whole_numbers(prompt) -> list[int] | None:

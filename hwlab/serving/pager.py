@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import index
 from typing import NamedTuple
 
 from hwlab.formula import whole
@@ -510,6 +511,20 @@ def _digest(before: bytes, tokens: bytes) -> bytes:
     return blake2b(before + tokens, digest_size=32).digest()
 
 
+def is_number(tokens) -> bool:
+    """Whether it is one whole number; an array is none, though NumPy gives it what whole numbers have.
+
+    >>> import numpy as np
+    >>> is_number(3), is_number(np.int64(3)), is_number([3]), is_number(np.array([3, 4]))
+    (True, True, False, False)
+    """
+    try:
+        index(tokens)
+    except TypeError:
+        return False
+    return True
+
+
 def token_ids(tokens: Sequence[int] | int) -> array | None:
     """Token ids as an array of 64-bit integers; None for a number.
 
@@ -522,6 +537,6 @@ def token_ids(tokens: Sequence[int] | int) -> array | None:
         if not isinstance(tokens, bytes | bytearray):
             return array("q", tokens)
     except (TypeError, OverflowError):
-        if hasattr(tokens, "__index__"):
+        if is_number(tokens):
             return None
     raise TypeError(f"tokens are {tokens!r}; give a number of tokens, or whole numbers as their ids")

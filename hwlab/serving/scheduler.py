@@ -31,7 +31,7 @@ from numbers import Real
 from typing import NamedTuple, Protocol
 
 from hwlab.formula import whole
-from hwlab.serving.pager import Copy, NeverFits, OutOfBlocks, Pager, token_ids
+from hwlab.serving.pager import Copy, NeverFits, OutOfBlocks, Pager, is_number, token_ids
 
 POLICIES = ("static", "continuous", "chunked")
 PREEMPTIONS = ("recompute", "swap")
@@ -88,7 +88,7 @@ class Request:
                 raise ValueError(f"the prompt has the token id {least}; give ids from 0 on")
         except (TypeError, ValueError) as error:
             raise type(error)(f"request {self.id!r}: {error}") from None
-        if isinstance(self.priority, bool) or not isinstance(self.priority, int):
+        if isinstance(self.priority, bool) or not is_number(self.priority):
             raise TypeError(f"request {self.id!r}: priority is {self.priority!r}; give a whole number")
         if not isinstance(self.arrival_s, Real) or not 0 <= self.arrival_s < float("inf"):
             raise ValueError(f"request {self.id!r}: arrival_s is {self.arrival_s!r}; give seconds from 0 on")
@@ -367,10 +367,10 @@ class Scheduler:
         ------
         NeverFits
             If prompt and answer need more blocks than the pool has.
-        ValueError
-            If a request of this id is being served.
+        TypeError, ValueError
+            If it is no `Request`, or one of its id is being served.
         """
-        if request.id in self._by_id:
+        if _request(request).id in self._by_id:
             raise ValueError(f"request {request.id!r} is being served; give another id")
         prompt = request.prompt_tokens
         size, pool = self.pager.block_tokens, self.pager.num_blocks
@@ -479,8 +479,8 @@ class Scheduler:
         Raises
         ------
         ValueError
-            If it is not the step that `step` gave last, or a sequence drew no token, more tokens than it had guesses
-            for, or an id below 0. The step is still open.
+            If it is not the step that `step` gave last, a sequence drew no token, more tokens than it had guesses for,
+            or an id below 0, or one that draws nothing drew or ended. The step is still open.
         TypeError
             If a sequence drew what is no whole number; likewise.
         Stalled
@@ -489,6 +489,9 @@ class Scheduler:
         if step is not self._open:
             raise ValueError("finish takes the step that the scheduler gave last, once")
         drawn = {id: _drawn(step, id) for id in step.draws}
+        for name, said in (("output", step.output), ("ended", step.ended)):
+            if said and (strange := [id for id in said if id not in drawn]):
+                raise ValueError(f"{name} of step {step.number} names {strange[0]!r}, which draws no token in it")
         self._open = None
         self._steps += 1
         for id, ids in drawn.items():
@@ -725,6 +728,12 @@ class Scheduler:
         )
 
 
+def _request(given) -> Request:
+    if not isinstance(given, Request):
+        raise TypeError(f"a request is {given!r}; give a Request")
+    return given
+
+
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
@@ -733,10 +742,13 @@ def _drawn(step: Step, id: Hashable) -> Sequence[int | None]:
     """What a sequence drew in a step: ids, or None for each token where the executor only counts."""
     output = step.output.get(id)
     if output is None:
-        ids = (None,) * (1 + step.accepted.get(id, 0))
+        accepted = step.accepted.get(id, 0)
+        if not is_number(accepted):
+            raise TypeError(f"sequence {id!r} in step {step.number}: accepted is {accepted!r}; give a whole number")
+        ids = (None,) * (1 + accepted)
     else:
         try:
-            ids = tuple(token_ids((output,) if hasattr(output, "__index__") else output))
+            ids = tuple(token_ids((output,) if is_number(output) else output))
         except TypeError as error:
             raise TypeError(f"sequence {id!r} in step {step.number}: {error}") from None
         if ids and min(ids) < 0:
@@ -840,6 +852,8 @@ def serve(
     ValueError
         If `scheduler` has other requests, two requests that are being served share an id, one arrives before the one
         ahead of it, or the executor took a time that cannot be.
+    TypeError
+        If a request is no `Request`, or the executor has no `run`, or one that gives no seconds.
     Stalled
         If nothing can go on.
 
@@ -860,7 +874,9 @@ def serve(
         raise ValueError(
             f"the scheduler has {len(others)} requests already, such as {others[0]!r}; give one that is idle"
         )
-    arriving = iter(requests)
+    if isinstance(executor, type) or not callable(getattr(executor, "run", None)):
+        raise TypeError(f"executor is {executor!r}; give an object whose run(step) says how many seconds the step took")
+    arriving = map(_request, requests)
     following = next(arriving, None)
     served: list[Served] = []  # in the order of the requests; until it ends, a request has its own without an answer
     place, first = {}, {}
@@ -886,7 +902,12 @@ def serve(
             now = following.arrival_s
             continue
         seconds = executor.run(step)
-        if not 0 <= seconds < float("inf"):
+        try:
+            possible = 0 <= seconds < float("inf")
+        except TypeError:
+            name = type(executor).__name__
+            raise TypeError(f"{name} gave {seconds!r} for a step; give the seconds that it took") from None
+        if not possible:
             raise ValueError(f"{type(executor).__name__} took {seconds!r} s for a step; give seconds from 0 on")
         now += seconds
         for id in step.draws:

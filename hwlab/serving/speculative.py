@@ -56,9 +56,9 @@ def judge(
 
     Raises
     ------
-    ValueError
-        If the numbers of distributions do not fit, their lengths differ, one is not a distribution, or a guess cannot
-        come from its own (the draft gave it nothing).
+    TypeError, ValueError
+        If the numbers of distributions do not fit, their lengths differ, one is not a distribution, or a guess is no
+        token id or cannot come from its own distribution (the draft gave it nothing).
 
     Notes
     -----
@@ -463,6 +463,8 @@ def _check(guesses, draft, target):
                 )
             _check_distribution(f"{name}[{i}]", distribution)
     for i, guess in enumerate(guesses):
+        if not hasattr(guess, "__index__"):
+            raise TypeError(f"guesses[{i}] is {guess!r}; give token ids")
         if not 0 <= guess < len(target[0]) or not draft[i][guess] > 0:
             raise ValueError(
                 f"guesses[{i}] is {guess!r}, to which draft[{i}] gives nothing; a guess is drawn from its draft"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 
 import jax
 import jax.numpy as jnp
@@ -161,7 +162,7 @@ def test_after_a_break_in_the_middle_of_a_step_the_engine_begins_anew(monkeypatc
             breaks.generate(["abc"], max_new_tokens=5)
     assert breaks.pager.num_free == breaks.pager.num_blocks and not breaks.scheduler.running
     assert breaks.generate(["abc"], max_new_tokens=5)[0].ids == expected.ids
-    with pytest.raises(RuntimeError, match="this stream is lost"):
+    with pytest.raises(RuntimeError, match="what it was answering is lost"):
         list(stream)
 
 
@@ -505,3 +506,97 @@ def test_two_devices_say_what_one_says_and_exchange_two_sums_a_layer():
     answers = [line.split(";") for line in wide]
     assert all(one == two for one, two in answers) and len({one for one, _ in answers}) == 3
     assert exchanged == "{'all-reduce': 4};{'all-reduce': 4}"  # of prompts, of answers; no weights
+
+
+@pytest.mark.parametrize(
+    ("prompt", "max_new_tokens", "says"),
+    [
+        ([1, VOCAB], 2, f"request 'r' has the token id {VOCAB}; tiny has ids from 0 to {VOCAB - 1}"),
+        ([1] * LONGEST, 1, f"request 'r' has {LONGEST} tokens and its answer up to 1; tiny was made for {LONGEST}"),
+        (3, 2, "request 'r': the prompt came as a number of tokens; an engine computes with their ids"),
+    ],
+)
+def test_a_request_that_the_model_cannot_answer_comes_into_no_step(prompt, max_new_tokens, says):
+    request = Request(id="r", prompt=prompt, max_new_tokens=max_new_tokens)
+    with pytest.raises(ValueError, match=says):
+        engine().scheduler.add(request)
+    with pytest.raises(ValueError, match=says):
+        serve([request], engine().scheduler, engine())
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    plain = ask(engine(), ["abc"], 8, temperature=1.0, seed=4, stop=[3])
+    assert ask(engine(), ["abc"], 8, temperature=1.0, seed=np.int64(4), stop=[np.int64(3)])[0].ids == plain[0].ids
+    for wrong in ([VOCAB], [-1]):
+        with pytest.raises(ValueError, match=f"stop has the token id {wrong[0]}; tiny has ids from 0 to {VOCAB - 1}"):
+            ask(engine(), ["abc"], stop=wrong)
+    with pytest.raises(TypeError, match="stop is b'a'; give texts and token ids"):
+        ask(engine(), ["abc"], stop=b"a")
+
+
+def test_threads_share_an_engine():
+    expected = {text: ask(engine(), [text], 8)[0].ids for text in TEXTS}
+    told = []
+
+    def asks(text):
+        for _ in range(5):
+            told.append(ask(engine(), [text], 8)[0].ids == expected[text])
+            told.append("".join(engine().stream(text, 8)) == model().tokenizer.decode(expected[text]))
+
+    threads = [Thread(target=asks, args=(text,)) for text in TEXTS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [True] * 10 * len(TEXTS)
+
+
+def test_a_stream_that_is_collected_while_a_step_runs_ends_behind_it(monkeypatch):
+    collects = Engine(model(), block_tokens=4, max_batch=4)
+    (expected,) = ask(collects, ["abc"], 5)
+    streams = [collects.stream("bad", max_new_tokens=9)]
+    next(streams[0])
+    note = Engine._note
+
+    def collecting(*arguments):
+        streams.clear()
+        note(*arguments)
+
+    monkeypatch.setattr(Engine, "_note", collecting)
+    assert ask(collects, ["abc"], 5)[0].ids == expected.ids
+    assert collects.pager.num_free == collects.pager.num_blocks and not collects._answers and not collects._gone
+
+
+def test_an_interrupt_on_any_line_of_a_step_leaves_an_engine_that_answers_alike():
+    """Ctrl-C at every seventh line that engine, scheduler and pager go through, one after another."""
+    stops = Engine(model(), block_tokens=4, max_batch=4)
+    (expected,) = ask(stops, ["abc"], 3)
+    files = {sys.modules[of.__module__].__file__ for of in (Engine, Scheduler, Pager)}
+    cleaning = ("generate", "_advance", "_forget", "_reset", "_new_pools")  # Python has nothing that would guard these
+    left = at = 0
+
+    def trace(frame, event, _):
+        nonlocal left
+        if frame.f_code.co_filename not in files or frame.f_code.co_name in cleaning:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    interrupted = True
+    while interrupted:
+        at, interrupted = at + 7, False
+        left, before = at, sys.gettrace()
+        sys.settrace(trace)
+        try:
+            ask(stops, ["abc"], 3)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.settrace(before)
+        held = stops.pager.num_blocks - stops.pager.num_free
+        assert (held, stops.scheduler.running, stops.scheduler.waiting, stops._answers) == (0, (), (), {}), at
+        assert ask(stops, ["abc"], 3)[0].ids == expected.ids, at
+    assert at > 500

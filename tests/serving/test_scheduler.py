@@ -3,6 +3,7 @@
 import random
 from time import process_time
 
+import numpy as np
 import pytest
 
 from hwlab.serving.pager import NeverFits, Pager
@@ -658,3 +659,65 @@ def test_steps_are_taken_and_finished_in_turn():
     scheduler.finish(step)
     with pytest.raises(ValueError, match="the step that the scheduler gave last, once"):
         scheduler.finish(step)
+
+
+class Says:
+    """An executor that takes a millisecond a step and notes what it is told to."""
+
+    def __init__(self, seconds=0.001, **notes):
+        self.seconds, self.notes = seconds, notes
+
+    def run(self, step):
+        for name, note in self.notes.items():
+            setattr(step, name, note)
+        return self.seconds
+
+
+@pytest.mark.parametrize(
+    ("executor", "error", "says"),
+    [
+        (None, TypeError, r"executor is None; give an object whose run\(step\) says"),
+        (Says, TypeError, "executor is <class .*; give an object"),
+        (Says(None), TypeError, "Says gave None for a step; give the seconds that it took"),
+        (Says("1"), TypeError, "Says gave '1' for a step"),
+        (Says(float("nan")), ValueError, "Says took nan s for a step"),
+        (Says(accepted={"a": None}), TypeError, "sequence 'a' in step 0: accepted is None; give a whole number"),
+        (Says(output={0: 3}), ValueError, "output of step 0 names 0, which draws no token in it"),
+        (Says(ended={"b"}), ValueError, "ended of step 0 names 'b', which draws no token in it"),
+    ],
+)
+def test_what_an_executor_says_wrong_is_named_and_changes_nothing(executor, error, says):
+    pager = Pager(8, 4)
+    scheduler = Scheduler(pager)
+    with pytest.raises(error, match=says):
+        serve([Request(id="a", prompt=[1, 2], max_new_tokens=2)], scheduler, executor)
+    assert scheduler.waiting == () and pager.num_free in (8, 7)
+    if scheduler.running:  # the step is still open, and a right word ends it
+        step = scheduler._open
+        step.output, step.accepted, step.ended = {"a": 5}, {}, {"a"}
+        assert [done.answer for done in scheduler.finish(step)] == [(5,)]
+    assert pager.num_free == 8
+
+
+def test_only_requests_are_served():
+    for wrong in (5, {"id": 1}):
+        with pytest.raises(TypeError, match=r"a request is .*; give a Request"):
+            serve([wrong], Scheduler(Pager(8, 4)), Says())
+        with pytest.raises(TypeError, match=r"a request is .*; give a Request"):
+            Scheduler(Pager(8, 4)).add(wrong)
+
+
+def test_arrays_are_ids_and_single_numbers_of_numpy_are_numbers():
+    class Draws:
+        def run(self, step):
+            step.output = {id: np.arange(1 + step.guesses.get(id, 0)) for id in step.draws}
+            return 0.001
+
+    request = Request(id="a", prompt=np.array([4, 5]), max_new_tokens=4, priority=np.int64(1))
+    (served,) = serve([request], Scheduler(Pager(8, 4), guesses=2), Draws())
+    assert served.answer == (0, 0, 1, 2)
+    for wrong in (np.array([1.0, 2.0]), np.array([[1, 2], [3, 4]])):
+        with pytest.raises(TypeError, match="request 1: tokens are array"):
+            Request(id=1, prompt=wrong, max_new_tokens=1)
+        with pytest.raises(TypeError, match="tokens are array"):
+            Pager(8, 4).open("a", wrong)
