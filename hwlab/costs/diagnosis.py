@@ -13,11 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 
+from hwlab.costs.utilization import check_recorded
 from hwlab.formula import whole
 
 CAUSES = ("static batch", "cache pressure", "few requests", "launches", "exchange")
+_COUNTS = (
+    "prefill_tokens",
+    "prefill_sequences",
+    "recomputed_tokens",
+    "decode_sequences",
+    "idle",
+    "waiting",
+    "preempted",
+)
+_NEEDED = ("seconds", "compiled", *_COUNTS, "devices")
 LEAST = 1.25
 """A factor below this is no cause."""
 
@@ -61,7 +73,7 @@ class Diagnosis:
         shared = self.devices > 1
         return {
             "static batch": 1 + self.idle / self.used,
-            "cache pressure": (1 + self.short / self.used) / (1 - self.recomputed),
+            "cache pressure": (1 + self.short / self.used) / (1 - self.recomputed) if self.recomputed < 1 else inf,
             "few requests": 1 + self.unasked / self.used,
             "launches": 1.0 if shared else longer,
             "exchange": longer * self.devices if shared else 1.0,
@@ -97,8 +109,9 @@ def diagnose(log: Iterable, *, max_batch: int, than: Iterable | None = None) -> 
     Raises
     ------
     TypeError, ValueError
-        If `max_batch` is not a whole number of at least 1, or less than a step has; if a log is empty or has no step to
-        compare, one that only writes and compiled nothing.
+        If `max_batch` is not a whole number of at least 1, or less than a step has; if a record lacks an attribute or
+        has a number that cannot be; if a log is empty or has no step to compare, one that only writes and compiled
+        nothing.
 
     Notes
     -----
@@ -116,9 +129,7 @@ def diagnose(log: Iterable, *, max_batch: int, than: Iterable | None = None) -> 
     >>> found.cause, found.factors["static batch"], found.idle
     ('static batch', 4.0, 0.75)
     """
-    max_batch, log = whole(max_batch=max_batch), list(log)
-    if not log:
-        raise ValueError("the log is empty; give one step or more")
+    max_batch, log = whole(max_batch=max_batch), _checked(log, "the log")
     idle = short = queued = unasked = 0
     for step in log:
         rows = step.decode_sequences + step.prefill_sequences + step.idle
@@ -136,11 +147,11 @@ def diagnose(log: Iterable, *, max_batch: int, than: Iterable | None = None) -> 
     used = places - idle - short - queued - unasked
     if not used:
         raise ValueError("no step of the log has a sequence in it; there is nothing to diagnose")
-    computed = sum(step.prefill_tokens + step.decode_sequences for step in log)
+    computed = max(1, sum(step.prefill_tokens + step.decode_sequences for step in log))
     longer, devices = None, 1.0
     if than is not None:
-        than = list(than)
-        longer = _writing(log, "log") / _writing(than, "than")
+        than = _checked(than, "than")
+        longer = _writing(log, "the log") / _writing(than, "than")
         devices = log[0].devices / than[0].devices
     return Diagnosis(
         steps=len(log),
@@ -154,6 +165,25 @@ def diagnose(log: Iterable, *, max_batch: int, than: Iterable | None = None) -> 
         longer=longer,
         devices=devices,
     )
+
+
+def _checked(log, name) -> list:
+    """The records of a log, if they have what is read of them."""
+    log = list(log)
+    if not log:
+        raise ValueError(f"{name} is empty; give one step or more")
+    for at, step in enumerate(log):
+        if missing := [attribute for attribute in _NEEDED if not hasattr(step, attribute)]:
+            raise TypeError(f"record {at} of {name} is a {type(step).__name__} without {', '.join(missing)}")
+        for attribute in ("seconds", *_COUNTS):
+            check_recorded(at, attribute, getattr(step, attribute), name)
+        whole(devices=step.devices)
+        if step.recomputed_tokens > step.prefill_tokens:
+            raise ValueError(
+                f"record {at} of {name}: recomputed_tokens is {step.recomputed_tokens} and prefill_tokens "
+                f"{step.prefill_tokens}; those computed again are among those computed"
+            )
+    return log
 
 
 def _writing(log, name) -> float:

@@ -200,7 +200,7 @@ def log_utilization(log: Iterable, *, chip, dtype, chips=1, compiled: bool = Fal
     Raises
     ------
     TypeError
-        If a record lacks an attribute.
+        If a record lacks an attribute, or what it has is no number.
     ValueError
         If no step is left to count, a number of the log cannot be, or the chip lacks a published rate.
 
@@ -250,9 +250,8 @@ def _counted(log, compiled):
         step = {name: getattr(record, name) for name in _NEEDED}
         step["hardware_flop"] = getattr(record, "hardware_flop", None)
         for name, value in step.items():
-            if value is not None and not (0 <= value < inf and (value > 0 or name != "seconds")):
-                least = "above 0" if name == "seconds" else "from 0 on"
-                raise ValueError(f"record {at} of the log: {name} is {value!r}; give a finite number {least}")
+            if value is not None or name != "hardware_flop":
+                check_recorded(at, name, value)
         if step["hardware_flop"] is not None and step["hardware_flop"] < step["flop"]:
             raise ValueError(
                 f"record {at} of the log: hardware_flop is {step['hardware_flop']!r} and flop {step['flop']!r}; what "
@@ -264,6 +263,23 @@ def _counted(log, compiled):
         remedy = "run the same load again, or count them with compiled=True" if records else "give one step or more"
         raise ValueError(f"{why}; {remedy}")
     return counted, len(records) - len(counted)
+
+
+def check_recorded(at, name, value, log="the log"):
+    """Nothing, if a number of record `at` of a log can be: finite, and above 0 where it is seconds, else from 0 on.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the record, the name and the value, if not.
+    """
+    least = "above 0" if name == "seconds" else "from 0 on"
+    try:
+        possible = 0 <= value < inf and (value > 0 or name != "seconds")
+    except TypeError:
+        raise TypeError(f"record {at} of {log}: {name} is {value!r}; give a number {least}") from None
+    if not possible:
+        raise ValueError(f"record {at} of {log}: {name} is {value!r}; give a finite number {least}")
 
 
 def _used(steps, left_out, chip, dtype, chips) -> Utilization:

@@ -121,6 +121,8 @@ def load_checkpoint(name: str | PathLike, dtype: str = "float32") -> Checkpoint:
 
     Raises
     ------
+    TypeError
+        If it is neither a name nor a path.
     CheckpointError
         If it is not there, or a part is missing, broken, or of another shape or type than the configuration says.
     ConfigError
@@ -137,6 +139,8 @@ smollm2-135m, a folder with config.json and *.safetensors, or a .gguf file
         raise CheckpointError(f"dtype is {dtype!r}; choose one of {', '.join(DTYPES)}")
     if dtype == "float64" and not jax.config.jax_enable_x64:
         raise CheckpointError('float64 needs jax.config.update("jax_enable_x64", True) before anything is computed')
+    if not isinstance(name, str | PathLike):
+        raise TypeError(f"a model is {name!r}; give its name, or the path of a folder or a .gguf file")
     if name in SHIPPED:
         return _folder(FOLDER / name, str(name), DTYPES[dtype])
     if name in PACKAGES:

@@ -98,3 +98,33 @@ def test_what_cannot_be_read_is_refused():
         diagnose([step(0)], max_batch=3)
     with pytest.raises(TypeError, match=r"max_batch is 3\.5"):
         diagnose([step()], max_batch=3.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        ({"seconds": float("nan")}, ValueError, "record 1 of the log: seconds is nan; give a finite number above 0"),
+        ({"idle": -1}, ValueError, "record 1 of the log: idle is -1; give a finite number from 0 on"),
+        ({"waiting": None}, TypeError, "record 1 of the log: waiting is None; give a number from 0 on"),
+        ({"devices": 0}, ValueError, "devices is 0; give a whole number of at least 1"),
+        ({"recomputed_tokens": 2}, ValueError, "recomputed_tokens is 2 and prefill_tokens 0; those computed again"),
+    ],
+)
+def test_a_number_of_a_log_that_cannot_be_is_named_with_its_step(wrong, error, says):
+    with pytest.raises(error, match=says):
+        diagnose([step(), step(**wrong)], max_batch=4)
+    with pytest.raises(error, match=says.replace("the log", "than")):
+        diagnose([step()], max_batch=4, than=[step(), step(**wrong)])
+
+
+def test_a_record_without_what_is_read_of_it_is_named():
+    with pytest.raises(TypeError, match="record 0 of the log is a dict without seconds, compiled, prefill_tokens"):
+        diagnose([vars(step())], max_batch=4)
+    with pytest.raises(ValueError, match="than is empty"):
+        diagnose([step()], max_batch=4, than=[])
+
+
+def test_a_run_that_only_computed_again_took_longer_without_bound():
+    again = step(0, prefill_tokens=8, prefill_sequences=4, recomputed_tokens=8)
+    found = diagnose([again], max_batch=4)
+    assert (found.factors["cache pressure"], found.cause) == (float("inf"), "cache pressure")

@@ -195,3 +195,11 @@ def test_a_log_asks_of_the_chip_what_mfu_asks():
         log_utilization(LOG, chip=ROUND, dtype="fp8")
     with pytest.raises(ValueError, match="no published memory bandwidth"):
         log_utilization(LOG, chip=replace(ROUND, memory_bytes_per_s=None), dtype="bf16")
+
+
+@pytest.mark.parametrize("bad", [None, "1", [1.0]])
+def test_what_is_no_number_in_a_log_is_named_with_its_step(bad):
+    usual = {"seconds": 0.01, "flop": 1e9, "weight_bytes": 1e6, "kv_bytes": 0.0, "tokens": 1}
+    log = [SimpleNamespace(**usual), SimpleNamespace(**usual | {"kv_bytes": bad})]
+    with pytest.raises(TypeError, match=r"record 1 of the log: kv_bytes is .*; give a number from 0 on"):
+        log_utilization(log, chip=chip("h100-sxm"), dtype="bf16")
