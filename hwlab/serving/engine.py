@@ -293,11 +293,8 @@ class Engine:
         swap = self._options["preemption"] == "swap"
         host = Pager(num_blocks, block_tokens, seed=self._seed) if swap else None
         self.scheduler = _Scheduler(self.model, self.pager, host=host, **self._options)
-        self._stepping, self._whole = (
-            False,
-            True,
-        )  # whether a step of `_advance` runs, and whether the last one went well
-        self._gone: list[str] = []
+        self._stepping, self._whole = False, True  # a step of `_advance` runs; the last change went well
+        self._gone: list[str] = []  # to be forgotten behind the step that runs
         self.samplings: dict[Hashable, Sampling] = {}
         self._answers: dict[Hashable, _Answer] = {}
 
