@@ -43,7 +43,13 @@ def check(shown):
         outside += [value for column in frame["above"][: frame["used"][1]] for value in column] + frame["leaving"]
         assert len(seen["array"]) == 2 + inside + len(texts(*outside))
         shares = [f"{len(frame['active'])} of {rows * columns}", f"{100 * frame['utilization']:.1f} %"]
-        head = ["Cycle", f"{frame['cycle']} of {frame['cycles']}", "MACs busy", shares[0], "Utilisation so far"]
+        head = [
+            "Cycle since the start",
+            f"{frame['cycle']} of {frame['cycles']}",
+            "MACs busy",
+            shares[0],
+            "Utilisation so far",
+        ]
         assert seen["product"][:5] == head
         assert float(seen["product"][5].split()[0]) == pytest.approx(100 * frame["utilization"], abs=0.051)
         assert seen["product"][7:] == texts(*(value for row in frame["product"] for value in row))
